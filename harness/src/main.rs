@@ -1,0 +1,3 @@
+//! The `crashlab` command.
+
+fn main() {}

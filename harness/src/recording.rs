@@ -1,0 +1,52 @@
+//! A recording: one traced run, with the trees before and after it.
+
+use std::time::Duration;
+
+use crate::op::{Event, Op, What};
+use crate::subject::End;
+use crate::tree::Tree;
+
+/// Something that the tracer could not see or does not model. A case that a gap touches is not measured.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Gap {
+    /// What was not seen, in words for the report.
+    pub what: String,
+    /// The watched path that it touches; `None` where it touches none of them.
+    pub path: Option<std::path::PathBuf>,
+    /// How many events had been written down when it came.
+    pub at_event: usize,
+}
+
+/// What a traced run leaves.
+#[derive(Debug, Clone)]
+pub struct Trace {
+    /// Everything seen, in order.
+    pub events: Vec<Event>,
+    /// How each program ended, in the order in which they were given.
+    pub ends: Vec<End>,
+    /// What was not seen.
+    pub gaps: Vec<Gap>,
+    /// The whole run.
+    pub elapsed: Duration,
+}
+
+impl Trace {
+    /// The numbered ops in their order.
+    pub fn ops(&self) -> impl Iterator<Item = &Op> {
+        self.events.iter().filter_map(|event| match &event.what {
+            What::Op(op) => Some(op),
+            _ => None,
+        })
+    }
+}
+
+/// A traced run between two trees.
+#[derive(Debug, Clone)]
+pub struct Recording {
+    /// The watched folder before the run.
+    pub before: Tree,
+    /// The run.
+    pub trace: Trace,
+    /// The watched folder after the run.
+    pub after: Tree,
+}

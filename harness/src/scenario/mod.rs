@@ -1,0 +1,161 @@
+//! Scenarios: TOML files that say who is tried, on what, and what must hold afterwards.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use crate::judge::Word;
+
+/// A command line: an argument vector, or one string for `sh -c`.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Deserialize, schemars::JsonSchema)]
+#[serde(untagged)]
+pub enum CommandLine {
+    /// Program and arguments, no shell.
+    Argv(Vec<String>),
+    /// For `sh -c`.
+    Shell(String),
+}
+
+/// A scenario as its file says it, checked, with defaults filled in. Times are in seconds.
+#[derive(Debug, Clone)]
+pub struct Scenario {
+    /// The file.
+    pub file: PathBuf,
+    /// A short name: the file's path below the folder that was given, without its ending.
+    pub name: String,
+    /// One line: what happens.
+    pub title: String,
+    /// One line: what it proves.
+    pub proves: String,
+    /// Folder (absolute) in which `build` runs and to which `path` is relative. In the file: relative to the file.
+    pub root: PathBuf,
+    /// Run once by `sh -c` before the subjects; equal commands in equal roots run once for all scenarios.
+    pub build: Option<String>,
+    /// Folders (absolute) put in front of `PATH`. In the file: relative to `root`.
+    pub path: Vec<PathBuf>,
+    /// Who is tried.
+    pub subject: Subject,
+    /// What a user would run next; the subject's command again where the file does not say.
+    pub recovery: Recovery,
+    /// What is done to it.
+    pub faults: Vec<Fault>,
+}
+
+/// Who is tried, and on what.
+#[derive(Debug, Clone)]
+pub struct Subject {
+    /// What to run. `{dir}` stands for the work folder, `{root}` for the scenario's root.
+    pub command: CommandLine,
+    /// State files or folders, relative to the work folder, which must agree with each other.
+    pub state: Vec<PathBuf>,
+    /// Added to the environment.
+    pub env: BTreeMap<String, String>,
+    /// A folder (absolute) that is copied into the work folder first. In the file: relative to the file.
+    pub files: Option<PathBuf>,
+    /// Run in the work folder before the recording; each must succeed.
+    pub setup: Vec<CommandLine>,
+    /// For every single run of subject or recovery.
+    pub time_limit: u64,
+    /// Standard output is a pipe.
+    pub pipe: bool,
+    /// The network may be used.
+    pub network: bool,
+    /// Files that may hold anything after a crash.
+    pub volatile: Vec<PathBuf>,
+    /// `mark:NAME` or a regular expression for a line of output: each promises the next version.
+    pub ack: Vec<String>,
+    /// Files whose lines are effects to be counted.
+    pub effects: Vec<PathBuf>,
+}
+
+/// What a user would run next.
+#[derive(Debug, Clone)]
+pub struct Recovery {
+    /// The command.
+    pub command: CommandLine,
+    /// Run after the recovery; a failure is a fault.
+    pub check: Option<CommandLine>,
+}
+
+/// A fault, and what is expected of it.
+#[derive(Debug, Clone)]
+pub struct Fault {
+    /// Which.
+    pub kind: FaultKind,
+    /// Verdicts and warnings that must be found at least once (`torn`, `leftover`); any other fault is a failure.
+    pub expect: Vec<Word>,
+    /// The line of its `[[fault]]` in the file, from 1.
+    pub line: usize,
+}
+
+/// The faults of this lab.
+#[derive(Debug, Clone)]
+pub enum FaultKind {
+    /// SIGKILL for all processes of the subject at these points.
+    Kill {
+        /// Where.
+        at: Vec<KillPoint>,
+    },
+    /// The file is damaged, then the recovery runs. `{name}` of the seven of [`crate::fault::damage`].
+    Damage {
+        /// The file; the first state file where the scenario does not say.
+        file: PathBuf,
+        /// Which damages, by name.
+        damages: Vec<String>,
+    },
+    /// Several processes at once, held and released at marks.
+    Overlap {
+        /// For the case's id.
+        name: String,
+        /// Process names and what they run, in their order.
+        processes: Vec<(String, CommandLine)>,
+        /// Who goes how far, in this order. At the end all go on until they end.
+        order: Vec<Turn>,
+    },
+    /// The subject's command is run once more after it ended: nothing is left to do, so nothing may change.
+    Idle {
+        /// Marks that it must not pass.
+        never: Vec<String>,
+    },
+    /// A state that somebody must be told of: the command must exit non-zero, change nothing and say it.
+    Alert {
+        /// For the case's id.
+        name: String,
+        /// What must notice.
+        command: CommandLine,
+        /// A regular expression that one of its lines must match.
+        says: String,
+    },
+}
+
+/// A turn in an overlap.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Turn {
+    /// The process's name.
+    pub process: String,
+    /// How far it goes.
+    pub until: Until,
+}
+
+/// How far a turn goes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Until {
+    /// To this mark.
+    Mark(String),
+    /// Until it ended, or waits for a lock.
+    End,
+}
+
+/// A place at which a subject is killed, as a scenario or a case id writes it.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum KillPoint {
+    /// `all`: every op, every place inside a write, every mark.
+    All,
+    /// `12`: after op 12; 0 is before all.
+    After(u32),
+    /// `12+4096`: inside op 12, after that many bytes.
+    Inside(u32, u64),
+    /// `rename#1`: after the first op of that word.
+    Kind(String, u32),
+    /// `mark:NAME`, with `#2` for its second time.
+    Mark(String, u32),
+}

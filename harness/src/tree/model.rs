@@ -1,0 +1,4 @@
+//! A file system in memory.
+/// A model.
+#[derive(Debug)]
+pub struct Model;

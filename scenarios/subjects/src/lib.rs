@@ -1,0 +1,1 @@
+//! The subjects share nothing; each stands alone in `src/bin`.

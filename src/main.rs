@@ -1,0 +1,3 @@
+//! The `long-horizon` command.
+
+fn main() {}
