@@ -10,7 +10,7 @@ mod model;
 mod snapshot;
 
 pub use diff::{Difference, difference};
-pub use model::Model;
+pub use model::{Inode, Misfit, Model};
 pub use snapshot::{SnapshotError, read, write_out};
 
 /// A folder and all below it. Keys are relative; the folder itself is the empty path.
@@ -63,5 +63,19 @@ impl Tree {
     /// The entry at a relative path, links not followed.
     pub fn get(&self, path: &Path) -> Option<&Node> {
         self.nodes.get(path)
+    }
+}
+
+/// Numbers the names of files that have several: each group by the position in path order of its first name.
+fn number_hard_links(tree: &mut Tree, groups: impl Iterator<Item = Vec<PathBuf>>) {
+    let mut groups: Vec<Vec<PathBuf>> = groups.filter(|names| names.len() > 1).collect();
+    groups.iter_mut().for_each(|names| names.sort());
+    groups.sort();
+    for (number, names) in (0..).zip(groups) {
+        for name in names {
+            if let Some(node) = tree.nodes.get_mut(&name) {
+                node.hard_link = Some(number);
+            }
+        }
     }
 }
