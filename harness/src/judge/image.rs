@@ -66,6 +66,23 @@ impl State {
         image.files.insert(path.to_owned(), content);
     }
 
+    /// The tree with the state files as in the image. A file or folder that the tree does not have takes its mode and
+    /// owner from `like`, or from the folder that it is in.
+    pub fn put(&self, image: &Image, tree: &Tree, like: &Tree) -> Tree {
+        let model = Model::new(tree);
+        let mut result = tree.clone();
+        let old = self.image_of(&model);
+        for path in old.files.keys().chain(image.files.keys()) {
+            let Some(place) = model.resolve_path(path) else { continue };
+            match image.files.get(path) {
+                None | Some(Content::Absent) => _ = result.nodes.remove(&place),
+                Some(Content::Special) => {}
+                Some(Content::Bytes(bytes)) => put_file(&mut result, like, place, bytes),
+            }
+        }
+        result
+    }
+
     /// The state path by which a file is known, if it is one: the inode is named by it, or lies below it.
     pub fn path_of(&self, model: &Model, inode: Inode) -> Option<PathBuf> {
         self.paths.iter().find_map(|path| below(model, path, model.resolve(path)?, inode))
@@ -80,29 +97,18 @@ fn below(model: &Model, path: &Path, at: Inode, wanted: Inode) -> Option<PathBuf
 }
 
 impl Image {
-    /// The tree with the state files as in this image. A file that the tree does not have takes its mode and owner
-    /// from `like`, or from its folder.
-    pub fn put_into(&self, tree: &Tree, like: &Tree) -> Tree {
-        let model = Model::new(tree);
-        let mut tree = tree.clone();
-        for (path, content) in &self.files {
-            let Some(place) = model.resolve_path(path) else { continue };
-            match content {
-                Content::Absent => _ = tree.nodes.remove(&place),
-                Content::Special => {}
-                Content::Bytes(bytes) => put(&mut tree, like, place, bytes),
-            }
-        }
-        tree
-    }
-
     /// No state file is there at all.
     pub fn is_nothing(&self) -> bool {
         self.files.values().all(|content| *content == Content::Absent)
     }
 }
 
-fn put(tree: &mut Tree, like: &Tree, place: PathBuf, bytes: &Data) {
+fn put_file(tree: &mut Tree, like: &Tree, place: PathBuf, bytes: &Data) {
+    for folder in place.ancestors().skip(1) {
+        if let (None, Some(node)) = (tree.nodes.get(folder), like.nodes.get(folder)) {
+            tree.nodes.insert(folder.to_owned(), node.clone());
+        }
+    }
     let folder = place.parent().and_then(|folder| tree.nodes.get(folder));
     let (uid, gid) = folder.map_or((0, 0), |folder| (folder.uid, folder.gid));
     let new = || Node { kind: NodeKind::Folder, mode: 0o644, uid, gid, hard_link: None, xattrs: BTreeMap::new() };

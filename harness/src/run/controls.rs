@@ -88,7 +88,7 @@ impl FirstRound {
         let mut of_version = HashMap::new();
         let last = versions.all.len().saturating_sub(1);
         for (position, version) in versions.all.iter().enumerate() {
-            let tree = version.image.put_into(&recording.before, &recording.after);
+            let tree = state.put(&version.image, &recording.before, &recording.after);
             let outcome = recoveries.on(&tree)?;
             if position == 0 || position == last {
                 let which = if position == 0 { "start" } else { "end" };
@@ -104,9 +104,10 @@ impl FirstRound {
 
     /// The controls as far as they are known, for more versions to be added.
     pub fn add(&mut self, recoveries: &Recoveries<'_>, recording: &Recording, versions: &Versions) -> Result<(), LabError> {
+        let state = &recoveries.stage.state;
         for version in &versions.all {
             if !self.controls.of_version.contains_key(&version.image) {
-                let tree = version.image.put_into(&recording.before, &recording.after);
+                let tree = state.put(&version.image, &recording.before, &recording.after);
                 self.controls.of_version.insert(version.image.clone(), recoveries.on(&tree)?);
             }
         }
@@ -151,9 +152,7 @@ fn must_succeed(recoveries: &Recoveries<'_>, outcome: &Outcome, which: &str) -> 
 
 /// The tree before, without the state files and without anything that the run created or changed.
 fn without_state(recording: &Recording, stage: &Stage<'_>) -> Tree {
-    let image = stage.state.image(&recording.before);
-    let nothing = Image { files: image.files.into_keys().map(|path| (path, crate::judge::Content::Absent)).collect() };
-    let mut tree = nothing.put_into(&recording.before, &recording.after);
+    let mut tree = stage.state.put(&Image::default(), &recording.before, &recording.after);
     for path in &stage.state.paths {
         tree.nodes.retain(|other, _| !other.starts_with(path) || path.as_os_str().is_empty());
     }

@@ -277,20 +277,16 @@ impl Model {
 
     /// The tree that the model stands at.
     pub fn tree(&self) -> Tree {
-        let mut tree = Tree::default();
-        let mut names: HashMap<Inode, Vec<PathBuf>> = HashMap::new();
+        let mut entries = Vec::new();
         let mut open = vec![(PathBuf::new(), ROOT)];
         while let Some((path, inode)) = open.pop() {
             let entry = &self.inodes[inode.0];
             if let Body::Folder(children) = &entry.body {
                 open.extend(children.iter().map(|(name, inode)| (path.join(name), *inode)));
-            } else {
-                names.entry(inode).or_default().push(path.clone());
             }
-            tree.nodes.insert(path, entry.node());
+            entries.push((path, entry.node(), inode));
         }
-        super::number_hard_links(&mut tree, names.into_values());
-        tree
+        Tree::from_identities(entries)
     }
 
     fn add(&mut self, entry: Entry) -> Inode {
