@@ -1,0 +1,160 @@
+//! Replacing a file whole: a temp file beside it, synced, then renamed over it.
+
+use std::ffi::OsStr;
+use std::fs::{self, File, Metadata, OpenOptions, Permissions};
+use std::io::{self, Write};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
+use std::path::{Path, PathBuf};
+
+use nix::fcntl::OFlag;
+
+use super::StoreError;
+use super::file::{beside, folder_of};
+
+/// Permissions of a file that replaces none; the user's umask is taken off.
+const NEW_MODE: u32 = 0o666;
+/// Permissions of one that does, until it has those of the file it replaces.
+const PRIVATE_MODE: u32 = 0o600;
+/// All that `chmod` can set.
+const MODE_MASK: u32 = 0o7777;
+
+/// A temp file that is removed when dropped, unless it was renamed.
+#[derive(Debug)]
+pub(super) struct Temp {
+    file: File,
+    path: PathBuf,
+    in_place: bool,
+}
+
+impl Temp {
+    /// Writes `bytes` to a new file beside `target` and makes them durable, with the mode and owner of `replaced`.
+    ///
+    /// If the owner cannot be kept, nothing is written: a file that silently changes hands may be one that its owner can
+    /// no longer read. Access control lists and extended attributes are not kept.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::Write`].
+    pub(super) fn write(
+        target: &Path,
+        bytes: &[u8],
+        replaced: Option<&Metadata>,
+    ) -> Result<Temp, StoreError> {
+        let path = beside(target, &format!(".{}.tmp", std::process::id()));
+        let file = OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .mode(if replaced.is_some() {
+                PRIVATE_MODE
+            } else {
+                NEW_MODE
+            })
+            .custom_flags(OFlag::O_NOFOLLOW.bits())
+            .open(&path)
+            .map_err(|error| failed(&path, "create the temp file", error))?;
+        let mut temp = Temp {
+            file,
+            path,
+            in_place: false,
+        };
+        temp.file
+            .write_all(bytes)
+            .map_err(|error| temp.failed("write the temp file", error))?;
+        if let Some(replaced) = replaced {
+            temp.take_after(replaced)?;
+        }
+        temp.file
+            .sync_all()
+            .map_err(|error| temp.failed("sync the temp file", error))?;
+        Ok(temp)
+    }
+
+    /// Gives it owner and mode, in this order: a change of owner takes some bits of the mode away.
+    fn take_after(&self, replaced: &Metadata) -> Result<(), StoreError> {
+        let new = self
+            .file
+            .metadata()
+            .map_err(|error| self.failed("look at the temp file", error))?;
+        if (new.uid(), new.gid()) != (replaced.uid(), replaced.gid()) {
+            let kept = fchown(&self.file, Some(replaced.uid()), Some(replaced.gid()));
+            kept.map_err(|error| {
+                self.failed("give the temp file the owner of the checkpoint", error)
+            })?;
+        }
+        let mode = replaced.mode() & MODE_MASK;
+        if new.mode() & MODE_MASK != mode {
+            let kept = self.file.set_permissions(Permissions::from_mode(mode));
+            kept.map_err(|error| {
+                self.failed("give the temp file the mode of the checkpoint", error)
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Renames it over `target`.
+    pub(super) fn rename(mut self, target: &Path) -> Result<(), StoreError> {
+        fs::rename(&self.path, target)
+            .map_err(|error| self.failed("rename the temp file", error))?;
+        self.in_place = true;
+        Ok(())
+    }
+
+    fn failed(&self, step: &'static str, source: io::Error) -> StoreError {
+        failed(&self.path, step, source)
+    }
+}
+
+impl Drop for Temp {
+    fn drop(&mut self) {
+        if !self.in_place {
+            // If this fails as well, the next session removes it.
+            let _left_for_the_next = fs::remove_file(&self.path);
+        }
+    }
+}
+
+/// Removes what killed sessions left beside `target`. The caller holds the lock, so no living session has a temp file
+/// there, whatever process id is in its name.
+pub(super) fn remove_dead_temps(target: &Path) -> Result<(), StoreError> {
+    let folder = folder_of(target);
+    let listing = |error| failed(folder, "look for temp files of killed sessions", error);
+    let name = target.file_name().unwrap_or_default();
+    for entry in fs::read_dir(folder).map_err(listing)? {
+        let entry = entry.map_err(listing)?;
+        if !is_temp_name(name, &entry.file_name()) || !entry.file_type().map_err(listing)?.is_file()
+        {
+            continue;
+        }
+        match fs::remove_file(entry.path()) {
+            Ok(()) => {}
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => {
+                return Err(failed(
+                    &entry.path(),
+                    "remove the temp file of a killed session",
+                    error,
+                ));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Whether `candidate` is `<name>.<digits>.tmp`.
+fn is_temp_name(name: &OsStr, candidate: &OsStr) -> bool {
+    let digits = candidate
+        .as_bytes()
+        .strip_prefix(name.as_bytes())
+        .and_then(|rest| rest.strip_prefix(b"."))
+        .and_then(|rest| rest.strip_suffix(b".tmp"));
+    digits.is_some_and(|digits| !digits.is_empty() && digits.iter().all(u8::is_ascii_digit))
+}
+
+pub(super) fn failed(path: &Path, step: &'static str, source: io::Error) -> StoreError {
+    StoreError::Write {
+        path: path.to_path_buf(),
+        step,
+        source,
+    }
+}
