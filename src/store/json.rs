@@ -5,16 +5,21 @@
 //! - Against sessions, `resolve` and all else that takes the lock: nothing of one is ever lost to another.
 //! - Against whoever ignores the lock (an editor, the reference store): the file is read once more and compared byte for
 //!   byte, after the new content is on disk and right before the rename. A change in the moment between that reading and
-//!   the rename, a few microseconds, is overwritten unseen. No file system offers a rename on condition of content.
+//!   the rename, a few microseconds, is overwritten unseen: no file system offers a rename on condition of content. (A
+//!   checkpoint that appears where none was is safe even then, where the file system can rename without replacing.)
 //! - Against a kill, an error and a power cut: the old content or the new, whole. After a return without error, the new.
+//!
+//! Mode and owner are kept, and a session that could not keep them fails before it starts. Access control lists and
+//! extended attributes are not kept, and a second hard link to the old file keeps the old content. Beside a checkpoint
+//! `state.json` every file `state.json.<digits>.tmp` belongs to this store, which removes it.
 
-use std::fs::{self, File};
+use std::fs::{self, File, Metadata};
 use std::io;
 use std::path::{Path, PathBuf};
 
 use super::file::{self, Target};
 use super::lock::{self, Lock};
-use super::replace::{Temp, failed, remove_dead_temps};
+use super::replace::{Temp, failed, rehearse, remove_dead_temps};
 use super::{Holder, Loaded, Store, StoreError, Transaction, Wait, mark};
 use crate::checkpoint::Checkpoint;
 
@@ -66,6 +71,7 @@ impl Store for JsonStore {
         let loaded = self.load(&target)?;
         // Only now: while the checkpoint is damaged, nothing beside it is touched either.
         remove_dead_temps(&target.path)?;
+        rehearse(&target.path, existing(&self.path, &target.path)?.as_ref())?;
         mark("loaded");
         Ok(Box::new(Held {
             path: &self.path,
@@ -89,6 +95,15 @@ fn lock_path(target: &Path) -> PathBuf {
     file::beside(target, ".lock")
 }
 
+/// What the kernel says about the file at `target`, which is no link; `None` if there is none.
+fn existing(path: &Path, target: &Path) -> Result<Option<Metadata>, StoreError> {
+    match fs::symlink_metadata(target) {
+        Ok(found) => Ok(Some(found)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(file::unreadable(path, &error)),
+    }
+}
+
 /// One session's hold on the checkpoint.
 #[derive(Debug)]
 struct Held<'s> {
@@ -110,16 +125,17 @@ impl Transaction for Held<'_> {
         let folder = file::folder_of(&self.target);
         let folder =
             File::open(folder).map_err(|error| failed(folder, "open the folder", error))?;
-        let replaced = match fs::symlink_metadata(&self.target) {
-            Ok(found) => Some(found),
-            // Right if it was not there before either; the check below tells.
-            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
-            Err(error) => return Err(file::unreadable(self.path, &error)),
-        };
+        let replaced = existing(self.path, &self.target)?;
         let temp = Temp::write(&self.target, &bytes, replaced.as_ref())?;
         self.check()?;
         mark("checked");
-        temp.rename(&self.target)?;
+        if self.loaded.is_some() {
+            temp.rename_over(&self.target)?;
+        } else if !temp.rename_to_free(&self.target)? {
+            return Err(StoreError::Appeared {
+                path: self.path.to_path_buf(),
+            });
+        }
         folder.sync_all().map_err(|source| StoreError::Unsynced {
             path: self.path.to_path_buf(),
             source,

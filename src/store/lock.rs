@@ -44,7 +44,7 @@ impl Lock {
             let file =
                 open_or_create(path).map_err(|error| failed(path, "open the lock file", error))?;
             let taken = match wait {
-                Wait::Block => file.lock().map(|()| true),
+                Wait::Block => lock_uninterrupted(&file).map(|()| true),
                 Wait::Fail => match file.try_lock() {
                     Ok(()) => Ok(true),
                     Err(TryLockError::WouldBlock) => Ok(false),
@@ -108,6 +108,16 @@ impl Drop for Lock {
         // An empty file says that nobody is in; two runs then also leave the same bytes. If it fails, the process id
         // stays, which is looked at only while the lock is held.
         let _stays = self.file.set_len(0);
+    }
+}
+
+/// A signal that the program handles ends the waiting, but not the wish.
+fn lock_uninterrupted(file: &File) -> io::Result<()> {
+    loop {
+        match file.lock() {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            locked => return locked,
+        }
     }
 }
 

@@ -162,7 +162,7 @@ pub enum StoreError {
         holder: Holder,
     },
     /// The content is another than the one loaded. Exit code 75.
-    #[error("{}: the checkpoint was changed while this session worked (session counter {} then, {} now); nothing was written; run again", path.display(), loaded_sessions, found_sessions)]
+    #[error("{}: the checkpoint was changed while this session worked ({}); nothing was written; run again", path.display(), what_changed(*loaded_sessions, *found_sessions))]
     Changed {
         /// The file.
         path: PathBuf,
@@ -201,6 +201,14 @@ pub enum StoreError {
         /// The kernel's answer.
         source: std::io::Error,
     },
+}
+
+fn what_changed(loaded_sessions: u64, found_sessions: u64) -> String {
+    if loaded_sessions == found_sessions {
+        format!("its session counter is still {loaded_sessions}, so by resolve or by hand")
+    } else {
+        format!("its session counter was {loaded_sessions}, and is {found_sessions} now")
+    }
 }
 
 /// Announces a place of interest to a tracer: one look-up of `/crashlab/mark/NAME`, which fails.

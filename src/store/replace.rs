@@ -7,7 +7,9 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
 use std::path::{Path, PathBuf};
 
+use nix::errno::Errno;
 use nix::fcntl::OFlag;
+use nix::unistd::{AccessFlags, eaccess, getegid, geteuid};
 
 use super::StoreError;
 use super::file::{beside, folder_of};
@@ -93,11 +95,25 @@ impl Temp {
     }
 
     /// Renames it over `target`.
-    pub(super) fn rename(mut self, target: &Path) -> Result<(), StoreError> {
+    pub(super) fn rename_over(mut self, target: &Path) -> Result<(), StoreError> {
         fs::rename(&self.path, target)
             .map_err(|error| self.failed("rename the temp file", error))?;
         self.in_place = true;
         Ok(())
+    }
+
+    /// Renames it to `target`, where nothing was a moment ago. Returns whether that is still so: if not, nothing was done.
+    pub(super) fn rename_to_free(mut self, target: &Path) -> Result<bool, StoreError> {
+        match rename_no_replace(&self.path, target) {
+            Ok(()) => {
+                self.in_place = true;
+                Ok(true)
+            }
+            Err(Errno::EEXIST) => Ok(false),
+            // Not every file system can; then the caller's own look, a moment ago, must do.
+            Err(Errno::EINVAL | Errno::ENOSYS) => self.rename_over(target).map(|()| true),
+            Err(errno) => Err(self.failed("rename the temp file", errno.into())),
+        }
     }
 
     fn failed(&self, step: &'static str, source: io::Error) -> StoreError {
@@ -112,6 +128,44 @@ impl Drop for Temp {
             let _left_for_the_next = fs::remove_file(&self.path);
         }
     }
+}
+
+/// Finds out whether [`Temp::write`] and a rename will be allowed beside `target`, as far as that can be known: better
+/// before a model was paid than after. `replaced` is the file that is there now.
+///
+/// # Errors
+///
+/// [`StoreError::Write`].
+pub(super) fn rehearse(target: &Path, replaced: Option<&Metadata>) -> Result<(), StoreError> {
+    let folder = folder_of(target);
+    eaccess(folder, AccessFlags::W_OK | AccessFlags::X_OK).map_err(|errno| {
+        failed(
+            folder,
+            "write to the folder of the checkpoint",
+            errno.into(),
+        )
+    })?;
+    match replaced {
+        // Only another's file raises the question whether its owner can be kept, and only trying answers it.
+        Some(replaced)
+            if (replaced.uid(), replaced.gid()) != (geteuid().as_raw(), getegid().as_raw()) =>
+        {
+            Temp::write(target, b"", Some(replaced)).map(drop)
+        }
+        _ => Ok(()),
+    }
+}
+
+#[cfg(target_env = "gnu")]
+fn rename_no_replace(from: &Path, to: &Path) -> nix::Result<()> {
+    use nix::fcntl::{AT_FDCWD, RenameFlags, renameat2};
+    renameat2(AT_FDCWD, from, AT_FDCWD, to, RenameFlags::RENAME_NOREPLACE)
+}
+
+/// Other C libraries do not have the call.
+#[cfg(not(target_env = "gnu"))]
+fn rename_no_replace(_from: &Path, _to: &Path) -> nix::Result<()> {
+    Err(Errno::ENOSYS)
 }
 
 /// Removes what killed sessions left beside `target`. The caller holds the lock, so no living session has a temp file
