@@ -188,18 +188,25 @@ fn open_or_create(path: &Path) -> io::Result<File> {
 /// Opens without following a link and without waiting for the other end of a pipe; only a file will do.
 fn open(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
     let flags = OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_NOCTTY;
+    let none = |kind| io::Error::other(format!("it is {kind}, not a file"));
     let file = match options.custom_flags(flags.bits()).open(path) {
-        Err(error) if error.raw_os_error() == Some(libc::ELOOP) => {
-            return Err(io::Error::other(
-                "it is a symbolic link, which is not followed; remove it",
-            ));
+        // The kernel has a word of its own for each; what is there says more.
+        Err(error)
+            if matches!(
+                error.raw_os_error(),
+                Some(libc::ELOOP | libc::EISDIR | libc::ENXIO)
+            ) =>
+        {
+            let kind = fs::symlink_metadata(path)
+                .ok()
+                .as_ref()
+                .and_then(not_a_file);
+            return Err(kind.map_or(error, none));
         }
         opened => opened?,
     };
     match not_a_file(&file.metadata()?) {
         None => Ok(file),
-        Some(kind) => Err(io::Error::other(format!(
-            "it is {kind}, not a file; remove it"
-        ))),
+        Some(kind) => Err(none(kind)),
     }
 }
