@@ -1,5 +1,6 @@
 //! Stop and resume: a file `<name>.stop` beside the checkpoint, honoured before each session. It survives a reboot.
 
+use std::fmt;
 use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -7,6 +8,7 @@ use std::path::{Path, PathBuf};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
+use crate::clock::rfc3339;
 use crate::log::{beside, folder_path};
 
 /// The stop file of one checkpoint. That it is there is what counts; what it says is for people.
@@ -24,6 +26,22 @@ pub struct Stopped {
     pub by: Option<String>,
     /// Why.
     pub reason: Option<String>,
+}
+
+impl fmt::Display for Stopped {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "stopped")?;
+        if let Some(by) = &self.by {
+            write!(f, " by {by}")?;
+        }
+        if let Some(time) = self.time {
+            write!(f, " since {}", rfc3339(time))?;
+        }
+        match &self.reason {
+            Some(reason) => write!(f, " ({reason})"),
+            None => Ok(()),
+        }
+    }
 }
 
 /// What could not be done with a stop file.
