@@ -1,1 +1,3 @@
-//! To come.
+//! Faults: what is done to a subject or to its files.
+
+pub mod damage;
