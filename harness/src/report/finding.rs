@@ -91,7 +91,13 @@ pub(super) fn tell(group: &Group<'_>, scenario: &str) -> String {
 
 /// All that is known of one case, for people.
 pub fn tell_case(case: &Case, scenario: &str) -> String {
-    let mut text = tell(&Group { word: case.verdict.word, cases: vec![case] }, scenario);
+    let mut text = tell(
+        &Group {
+            word: case.verdict.word,
+            cases: vec![case],
+        },
+        scenario,
+    );
     for (word, what) in &case.warnings {
         _ = writeln!(text, "    {word}: {what}");
     }

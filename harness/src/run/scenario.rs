@@ -117,8 +117,7 @@ pub fn run_scenario(
         &recording.trace.events,
         &stage.state,
         &promises,
-        true,
-        true,
+        None,
     )
     .map_err(|misfit| LabError::Lab(format!("{}: {misfit}", scenario.file.display())))?;
     let recoveries = Recoveries::new(stage);
@@ -142,13 +141,22 @@ pub fn run_scenario(
     if pending.iter().flatten().any(Pending::waits) {
         stage.pin_to(pause.pause(CONTROLS_APART.saturating_sub(controlled.elapsed())));
     }
-    let controls = controls.map(|first| first.finish(&recoveries)).transpose()?;
+    let controls = controls
+        .map(|first| first.finish(&recoveries))
+        .transpose()?;
     let mut faults = Vec::new();
     for (fault, pending) in scenario.faults.iter().zip(pending) {
         let (expect, partial) = (fault.expect.clone(), !matches!(plan, Plan::All));
-        let cases = pending.into_iter().map(|case| case.judge(&ground, controls.as_ref()));
+        let cases = pending
+            .into_iter()
+            .map(|case| case.judge(&ground, controls.as_ref()));
         let cases = cases.collect::<Result<_, _>>()?;
-        faults.push(FaultResult { kind: kind_word(&fault.kind), expect, partial, cases });
+        faults.push(FaultResult {
+            kind: kind_word(&fault.kind),
+            expect,
+            partial,
+            cases,
+        });
     }
     let masks = controls
         .as_ref()
@@ -222,8 +230,12 @@ impl Pending {
             (Pending::Judged(case), _) => Ok(*case),
             (Pending::Overlapped(overlapped), _) => overlapped.judge(ground.stage),
             (Pending::Killed(killed), Some(controls)) => Ok(killed.judge(ground, controls)),
-            (Pending::Damaged(damaged), Some(controls)) => Ok(damaged.judge(ground.stage, controls)),
-            (_, None) => Err(LabError::Lab("a case was run without its controls".to_owned())),
+            (Pending::Damaged(damaged), Some(controls)) => {
+                Ok(damaged.judge(ground.stage, controls))
+            }
+            (_, None) => Err(LabError::Lab(
+                "a case was run without its controls".to_owned(),
+            )),
         }
     }
 }

@@ -173,7 +173,7 @@ impl Log {
 
 /// The versions of a run that came to its end.
 pub(crate) fn found(before: &Tree, log: &Log, state: &State) -> Versions {
-    versions(before, &log.events, state, &Promises::default(), true, true).expect("the log fits")
+    versions(before, &log.events, state, &Promises::default(), None).expect("the log fits")
 }
 
 /// The bytes of every version of one file, `-` for absence.
