@@ -98,7 +98,8 @@ fn the_owner_is_kept_where_that_is_allowed() {
 #[test]
 fn an_owner_that_cannot_be_kept_is_found_out_before_the_work() {
     if let Some(folder) = started_again() {
-        let error = session(&folder.join("state.json")).unwrap_err();
+        let store = JsonStore::new(folder.join("state.json"));
+        let error = store.begin(Wait::Fail).unwrap_err();
         let text = error.to_string();
         assert!(matches!(error, StoreError::Write { .. }), "{text}");
         assert!(
@@ -314,13 +315,11 @@ fn a_folder_that_cannot_be_written_is_found_out_before_the_work() {
     if let Some(folder) = started_again() {
         for name in ["with-lock", "without-lock"] {
             let path = folder.join(name).join("state.json");
-            let error = session(&path).unwrap_err();
+            let store = JsonStore::new(&path);
+            let error = store.begin(Wait::Fail).unwrap_err();
             assert!(matches!(error, StoreError::Write { .. }), "{error}");
             assert!(error.to_string().contains("Permission denied"), "{error}");
-            assert!(
-                JsonStore::new(path).read().unwrap().is_some(),
-                "reading needs less"
-            );
+            assert!(store.read().unwrap().is_some(), "reading needs less");
         }
         return;
     }
