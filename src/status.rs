@@ -47,8 +47,8 @@ pub struct Status {
     pub running: Option<Holder>,
     /// Whether it is stopped.
     pub stopped: Option<Stopped>,
-    /// Sessions that the log has seen.
-    pub logged_sessions: usize,
+    /// Sessions that recorded something, as far as the log tells.
+    pub recorded_sessions: usize,
 }
 
 /// A question that waits for a person.
@@ -108,13 +108,13 @@ impl Status {
             pending: pending(checkpoint, facts.log, facts.now),
             sessions_run: checkpoint.sessions_run,
             retries: checkpoint.queue.first().map(|head| {
-                let retries = history::forced_retries(&sessions, head, facts.holder.is_some());
+                let retries = history::forced_retries(&sessions, head, facts.holder);
                 (head.clone(), retries)
             }),
             idle: history::last_progress(entries).map(|then| age(facts.now, then)),
             running: facts.holder,
             stopped: facts.stopped,
-            logged_sessions: sessions.len(),
+            recorded_sessions: sessions.iter().filter(|s| s.recorded()).count(),
         }
     }
 

@@ -80,6 +80,13 @@ pub(super) struct FreshArgs {
     pub(super) question: Vec<String>,
 }
 
+impl FreshArgs {
+    /// Whether the user gave any.
+    pub(super) fn given(&self) -> bool {
+        self.queue.is_some() || !self.question.is_empty()
+    }
+}
+
 #[derive(Debug, clap::Args)]
 pub(super) struct RunArgs {
     /// Work up to N questions, each in a session of its own [default: 1]

@@ -26,7 +26,7 @@ pub(super) enum CliError {
     Corpus(#[from] CorpusError),
     #[error(transparent)]
     Script(#[from] ScriptError),
-    #[error("{}: {why}; nothing was written", path.display())]
+    #[error("{}: {why}", path.display())]
     NotPending { path: PathBuf, why: NotPending },
     #[error("{}: there is no checkpoint; `long-horizon run` makes one", path.display())]
     NoCheckpoint { path: PathBuf },
