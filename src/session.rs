@@ -9,6 +9,7 @@ use crate::corpus::{Corpus, Section};
 use crate::log::{Cited, End, Ending, Event, Log, Start};
 use crate::model::{Message, Model, ModelError, Reply, Request};
 use crate::queue::{self, StepError};
+use crate::status::questions;
 use crate::store::{Loaded, Store, StoreError, Transaction, Wait, mark};
 use crate::trace::{Actor, Step, Trace};
 use crate::{digest, prompt, retrieval};
@@ -232,8 +233,8 @@ impl Session<'_> {
         trace.record(Step::code(
             "Write the checkpoint to disk",
             format!(
-                "{} questions left in the queue, session {}",
-                next.queue.len(),
+                "{} left in the queue, session {}",
+                questions(next.queue.len()),
                 next.sessions_run
             ),
         ));
