@@ -82,13 +82,19 @@ fn free_name(path: &Path) -> Result<(), StoreError> {
         });
     }
     let folder = folder_of(path);
-    // Not there, a file, a link that leads to nothing: opening it says which.
     match fs::metadata(folder) {
         Ok(found) if found.is_dir() => Ok(()),
         Ok(_) => Err(unreadable(path, &Errno::ENOTDIR.into())),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Err(StoreError::Unreadable {
             path: path.to_path_buf(),
-            why: format!("its folder {} is not there", folder.display()),
+            why: if folder.is_symlink() {
+                format!(
+                    "its folder {} is a symbolic link that leads to nothing",
+                    folder.display()
+                )
+            } else {
+                format!("its folder {} is not there", folder.display())
+            },
             remedy: "create the folder, or correct the path".to_owned(),
         }),
         Err(error) => Err(unreadable(path, &error)),

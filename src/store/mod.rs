@@ -136,7 +136,7 @@ pub enum StoreError {
         damage: Damage,
     },
     /// The file was whole when it was loaded, and is no checkpoint now. Exit code 65.
-    #[error("{}: the checkpoint was damaged while this session worked: {damage}; nothing was written", path.display())]
+    #[error("{}: the checkpoint was damaged while this session worked: {damage}; nothing was written; restore it from a backup or repair it by hand, then run again", path.display())]
     DamagedMeanwhile {
         /// The file.
         path: PathBuf,
@@ -192,7 +192,7 @@ pub enum StoreError {
         source: std::io::Error,
     },
     /// It could not be written; the file is as it was. Exit code 1.
-    #[error("{}: cannot {step}: {source}; the checkpoint is as it was", path.display())]
+    #[error("{}: cannot {step}: {source}; the checkpoint is as it was; {}, then run again", path.display(), remedy(source))]
     Write {
         /// The path that the failing step was on.
         path: PathBuf,
@@ -201,6 +201,20 @@ pub enum StoreError {
         /// The kernel's answer.
         source: std::io::Error,
     },
+}
+
+/// What to do when something could not be written.
+fn remedy(error: &std::io::Error) -> &'static str {
+    use std::io::ErrorKind;
+    match error.kind() {
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => "make room on the disk",
+        ErrorKind::PermissionDenied => {
+            "run as the owner of the checkpoint, or have the permissions of its folder changed"
+        }
+        ErrorKind::ReadOnlyFilesystem => "make the file system writable",
+        ErrorKind::AlreadyExists => "remove what is there",
+        _ => "remove the cause",
+    }
 }
 
 fn what_changed(loaded_sessions: u64, found_sessions: u64) -> String {

@@ -212,3 +212,28 @@ pub(super) fn failed(path: &Path, step: &'static str, source: io::Error) -> Stor
         source,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_that_appears_at_the_last_moment_is_not_replaced() {
+        let folder = tempfile::TempDir::new().unwrap();
+        let target = folder.path().join("state.json");
+        let temp = Temp::write(&target, b"ours", None).unwrap();
+        fs::write(&target, "theirs").unwrap();
+        assert!(!temp.rename_to_free(&target).unwrap());
+        assert_eq!(fs::read(&target).unwrap(), b"theirs");
+        assert_eq!(
+            fs::read_dir(folder.path()).unwrap().count(),
+            1,
+            "the temp file is gone"
+        );
+
+        fs::remove_file(&target).unwrap();
+        let temp = Temp::write(&target, b"ours", None).unwrap();
+        assert!(temp.rename_to_free(&target).unwrap());
+        assert_eq!(fs::read(&target).unwrap(), b"ours");
+    }
+}
