@@ -9,7 +9,7 @@ use crate::corpus::{Corpus, Section};
 use crate::log::{Cited, End, Ending, Event, Log, Start};
 use crate::model::{Message, Model, ModelError, Reply, Request};
 use crate::queue::{self, StepError};
-use crate::status::questions;
+use crate::status::{counted, questions};
 use crate::store::{Loaded, Store, StoreError, Transaction, Wait, mark};
 use crate::trace::{Actor, Step, Trace};
 use crate::{digest, prompt, retrieval};
@@ -170,8 +170,8 @@ impl Session<'_> {
         trace.record(Step::code(
             "Build the context from notes, not from a transcript",
             format!(
-                "{} notes from earlier sessions, none of their messages",
-                checkpoint.notes.len()
+                "{} from earlier sessions, none of their messages",
+                counted(checkpoint.notes.len(), "note")
             ),
         ));
         prompt::messages(&checkpoint.notes, &sources, question)

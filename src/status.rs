@@ -204,9 +204,11 @@ impl Status {
 
 /// `1 question`, `2 questions`.
 pub fn questions(count: usize) -> String {
-    if count == 1 {
-        "1 question".to_owned()
-    } else {
-        format!("{count} questions")
-    }
+    counted(count, "question")
+}
+
+/// `1 note`, `2 notes`: a count and its noun.
+pub fn counted(count: usize, noun: &str) -> String {
+    let plural = if count == 1 { "" } else { "s" };
+    format!("{count} {noun}{plural}")
 }

@@ -303,6 +303,24 @@ fn a_note_that_is_not_the_beginning_of_its_answer_is_drift() {
 }
 
 #[test]
+fn a_note_without_an_answer_is_drift() {
+    let folder = with_corpus();
+    edit(
+        &folder,
+        STATE,
+        "commit its journal by default? -> ",
+        "commit by default? -> ",
+    );
+    let ran = folder.run(&["verify", "--notes"]);
+    assert_eq!(ran.code, Some(1));
+    assert!(
+        ran.stdout
+            .contains("no answer is recorded to the question of this note"),
+        "{ran:?}"
+    );
+}
+
+#[test]
 fn notes_of_people_cite_nothing_and_are_counted_apart() {
     let folder = Folder::new();
     folder.write("s.json", r#"{"q": {"text": "7 of 9"}}"#);
@@ -310,6 +328,6 @@ fn notes_of_people_cite_nothing_and_are_counted_apart() {
     assert!(
         folder
             .ok(&["verify", "--notes"])
-            .contains("0 notes checked against their sources, 1 cite none")
+            .contains("0 notes checked against their sources, 1 without citations")
     );
 }

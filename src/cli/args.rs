@@ -140,7 +140,7 @@ pub(super) struct ResolveArgs {
     #[arg(value_name = "QUESTION")]
     pub(super) question: String,
     /// What you decided; it becomes the answer
-    #[arg(long, value_name = "N", value_parser = NonEmptyStringValueParser::new())]
+    #[arg(long, value_name = "NOTE", value_parser = NonEmptyStringValueParser::new())]
     pub(super) note: String,
     /// Who you are; it goes into the log
     #[arg(long, value_name = "WHO", value_parser = NonEmptyStringValueParser::new())]

@@ -1,6 +1,10 @@
 //! Runs the built command in a folder of its own.
 
-#![allow(dead_code, unreachable_pub, reason = "each test binary uses its own part")]
+#![allow(
+    dead_code,
+    unreachable_pub,
+    reason = "each test binary uses its own part"
+)]
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -84,7 +84,11 @@ fn work(
         session.limits = limits;
         let outcome = session.run(trace);
         place.warn_of_log();
-        match outcome? {
+        let outcome = outcome.map_err(|source| CliError::Session {
+            path: place.path.clone(),
+            source,
+        })?;
+        match outcome {
             Outcome::Empty => return Ok(End::Empty),
             Outcome::OverBudget { .. } => return Ok(End::Tokens),
             Outcome::Worked(done) => {
