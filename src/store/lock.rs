@@ -102,7 +102,10 @@ impl Lock {
         let line = format!("{}\n", std::process::id());
         self.file.write_all_at(line.as_bytes(), 0)?;
         // A holder that was killed may have left a longer one.
-        self.file.set_len(line.len() as u64)
+        if self.file.metadata()?.len() > line.len() as u64 {
+            self.file.set_len(line.len() as u64)?;
+        }
+        Ok(())
     }
 }
 

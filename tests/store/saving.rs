@@ -5,12 +5,14 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, chown, symlink};
 use std::path::Path;
+use std::process::Command;
 
 use long_horizon::checkpoint::Checkpoint;
 use long_horizon::store::{self, JsonStore, Store, StoreError, StoreKind, Wait};
 
 use super::{
-    Folder, NOBODY, again, as_ordinary_user, mode, names, sample, set, set_mode, started_again,
+    AGAIN, Folder, NOBODY, again, as_ordinary_user, mode, names, sample, set, set_mode,
+    started_again,
 };
 
 /// One session: adds one to the counter.
@@ -307,6 +309,43 @@ fn a_save_that_fails_leaves_everything_as_it_was() {
         folder.names(),
         set(["state.json", "state.json.lock", &in_the_way])
     );
+}
+
+#[test]
+fn a_write_that_stops_half_way_leaves_everything_as_it_was() {
+    const TEST: &str = "saving::a_write_that_stops_half_way_leaves_everything_as_it_was";
+    // More than any of the units in which shells count the limit below.
+    let large = Checkpoint::fresh(vec!["very long ".repeat(1000)]);
+    if let Some(folder) = started_again() {
+        let store = JsonStore::new(folder.join("state.json"));
+        let held = store.begin(Wait::Fail).unwrap();
+        let error = held.save(&large).unwrap_err();
+        assert!(
+            error
+                .to_string()
+                .contains("cannot write the temp file: File too large"),
+            "{error}"
+        );
+        assert_eq!(store.holder().unwrap(), None);
+        return;
+    }
+    let folder = Folder::with_state();
+    let test = again(TEST, folder.path());
+    // The shell has the limit, and the signal ignored, which the program inherits: then the call fails instead.
+    let output = Command::new("sh")
+        .args(["-c", "trap '' XFSZ; ulimit -f 4; exec \"$0\" \"$@\""])
+        .arg(test.get_program())
+        .args(test.get_args())
+        .env(AGAIN, folder.path())
+        .output()
+        .unwrap();
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    assert_eq!(fs::read(folder.state()).unwrap(), sample(3).encode());
+    assert_eq!(folder.names(), set(["state.json", "state.json.lock"]));
 }
 
 #[test]
