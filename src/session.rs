@@ -9,9 +9,9 @@ use crate::corpus::{Corpus, Section};
 use crate::log::{Cited, End, Ending, Event, Log, Start};
 use crate::model::{Message, Model, ModelError, Reply, Request};
 use crate::queue::{self, StepError};
-use crate::status::{counted, questions};
 use crate::store::{Loaded, Store, StoreError, Transaction, Wait, mark};
 use crate::trace::{Actor, Step, Trace};
+use crate::words::{counted, questions};
 use crate::{digest, prompt, retrieval};
 
 /// Everything that a session works with.

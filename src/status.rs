@@ -5,11 +5,12 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use crate::checkpoint::Checkpoint;
-use crate::clock::{age, humane};
+use crate::clock::age;
 use crate::control::Stopped;
 use crate::history;
 use crate::log::ReadLog;
 use crate::store::Holder;
+use crate::words::{humane, questions};
 
 /// All that a status is made from.
 #[derive(Debug)]
@@ -200,15 +201,4 @@ impl Status {
             )),
         }
     }
-}
-
-/// `1 question`, `2 questions`.
-pub fn questions(count: usize) -> String {
-    counted(count, "question")
-}
-
-/// `1 note`, `2 notes`: a count and its noun.
-pub fn counted(count: usize, noun: &str) -> String {
-    let plural = if count == 1 { "" } else { "s" };
-    format!("{count} {noun}{plural}")
 }

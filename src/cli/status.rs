@@ -6,9 +6,9 @@ use super::args::StatusArgs;
 use super::error::CliError;
 use super::out::{Out, say};
 use super::place::Place;
-use crate::clock::humane;
 use crate::exit::Exit;
-use crate::status::{Facts, Status, Thresholds, questions};
+use crate::status::{Facts, Status, Thresholds};
+use crate::words::{humane, questions};
 
 pub(super) fn status(args: &StatusArgs, out: &mut Out) -> Result<Exit, CliError> {
     let place = Place::open(&args.place)?;

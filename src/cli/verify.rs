@@ -9,7 +9,7 @@ use super::place::{self, Place};
 use crate::digest;
 use crate::drift::{self, Report};
 use crate::exit::Exit;
-use crate::status::counted;
+use crate::words::counted;
 
 pub(super) fn verify(args: &VerifyArgs, out: &mut Out) -> Result<Exit, CliError> {
     let place = Place::open(&args.place)?;

@@ -10,7 +10,7 @@ use crate::cli::out::Out;
 use crate::cli::place::Place;
 use crate::control::Stopped;
 use crate::session::Worked;
-use crate::status::questions;
+use crate::words::questions;
 
 /// Why no further session starts.
 #[derive(Debug, Clone, PartialEq, Eq)]
