@@ -104,7 +104,8 @@ pub fn redacted(text: &str) -> String {
         (r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", "TIME"),
         (r"\b[0-9a-f]{64}\b", "SHA256"),
         (r"process \d+", "process PID"),
-        (r#""(pid|ms)":\d+"#, r#""$1":N"#),
+        (r"\d+ of 100000 tokens", "N of 100000 tokens"),
+        (r#""(pid|ms|tokens_in|tokens_out)":\d+"#, r#""$1":N"#),
         (
             r#""(pending_oldest_seconds|idle_seconds|age_seconds)":\d+"#,
             r#""$1":N"#,
