@@ -84,7 +84,8 @@ pub trait Store: Debug {
     ///
     /// # Errors
     ///
-    /// Those of [`read`](Self::read), and [`StoreError::Busy`].
+    /// Those of [`read`](Self::read), [`StoreError::Busy`], and [`StoreError::Write`] where it shows already that nothing
+    /// could be saved.
     fn begin(&self, wait: Wait) -> Result<Box<dyn Transaction + '_>, StoreError>;
 
     /// The checkpoint file with links resolved: lock, temp files and log sit beside it.
