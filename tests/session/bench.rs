@@ -15,6 +15,7 @@ use long_horizon::store::{self, Store, StoreKind};
 use long_horizon::trace::Trace;
 
 /// A folder with a checkpoint in it, or none yet.
+#[derive(Debug)]
 pub(crate) struct Bench {
     pub(crate) folder: tempfile::TempDir,
     pub(crate) store: Box<dyn Store>,

@@ -59,7 +59,7 @@ impl Transaction for EmptiedTransaction {
         Some(&self.0)
     }
 
-    fn save(self: Box<Self>, _: &Checkpoint) -> Result<Vec<u8>, StoreError> {
+    fn replace(&mut self, _: &Checkpoint) -> Result<Vec<u8>, StoreError> {
         panic!("something was saved");
     }
 }
