@@ -3,6 +3,7 @@
 use jiff::Timestamp;
 
 use crate::log::{Cited, End, Ending, Entry, Event, Start};
+use crate::store::Holder;
 
 /// One session, put together from its start and its end.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -19,6 +20,12 @@ impl SessionRecord {
     /// Whether its decision reached the checkpoint.
     pub fn recorded(&self) -> bool {
         matches!(&self.end, Some((_, end)) if end.choice != Ending::Failed)
+    }
+
+    /// Whether it has no end because `holder`, who holds the lock now, is still at it.
+    pub fn runs(&self, holder: Option<Holder>) -> bool {
+        let is_holder = holder.is_some_and(|h| h.pid.is_none_or(|pid| pid == self.start.pid));
+        self.end.is_none() && is_holder
     }
 }
 
@@ -70,10 +77,14 @@ pub fn flagged_at(entries: &[Entry], question: &str) -> Option<Timestamp> {
 }
 
 /// Sessions in a row, up to the last one, that worked `question` and did not get it recorded: each forces the next to ask again.
-/// A session that runs now (`running`) is not counted.
-pub fn forced_retries(sessions: &[SessionRecord], question: &str, running: bool) -> usize {
-    let ended = match sessions.last() {
-        Some(last) if running && last.end.is_none() => &sessions[..sessions.len() - 1],
+/// A session that runs now, as the lock's holder tells, is not counted.
+pub fn forced_retries(
+    sessions: &[SessionRecord],
+    question: &str,
+    running: Option<Holder>,
+) -> usize {
+    let ended = match sessions.split_last() {
+        Some((last, before)) if last.runs(running) => before,
         _ => sessions,
     };
     ended
@@ -182,11 +193,14 @@ mod tests {
             start(5, 1, 4, "q"),
         ];
         let all = sessions(&log);
-        assert_eq!(forced_retries(&all, "q", false), 3);
-        assert_eq!(forced_retries(&all, "q", true), 2);
-        assert_eq!(forced_retries(&all, "p", false), 0);
+        assert_eq!(forced_retries(&all, "q", None), 3);
+        assert_eq!(forced_retries(&all, "q", Some(Holder { pid: Some(4) })), 2);
+        assert_eq!(forced_retries(&all, "q", Some(Holder { pid: None })), 2);
+        // Someone else holds the lock: the last session was killed.
+        assert_eq!(forced_retries(&all, "q", Some(Holder { pid: Some(9) })), 3);
+        assert_eq!(forced_retries(&all, "p", None), 0);
         let recorded = [log.as_slice(), &[end(6, 1, 4, "q", Ending::Flag)]].concat();
-        assert_eq!(forced_retries(&sessions(&recorded), "q", false), 0);
+        assert_eq!(forced_retries(&sessions(&recorded), "q", None), 0);
     }
 
     #[test]

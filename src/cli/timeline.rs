@@ -11,6 +11,7 @@ use crate::clock::rfc3339;
 use crate::exit::Exit;
 use crate::history::{self, SessionRecord};
 use crate::log::{Ending, Entry, Event};
+use crate::store::Holder;
 
 /// One line of the timeline.
 #[derive(Debug)]
@@ -23,7 +24,7 @@ struct Line {
 pub(super) fn timeline(args: &PlaceArgs, out: &mut Out) -> Result<Exit, CliError> {
     let place = Place::open(args)?;
     let log = place.read_log();
-    let holder = place.store.holder()?.and_then(|holder| holder.pid);
+    let holder = place.store.holder()?;
     let mut lines = session_lines(&history::sessions(&log.entries), holder);
     lines.extend(log.entries.iter().filter_map(person_line));
     lines.sort_by_key(|line| line.time);
@@ -43,7 +44,7 @@ pub(super) fn timeline(args: &PlaceArgs, out: &mut Out) -> Result<Exit, CliError
     Ok(Exit::Done)
 }
 
-fn session_lines(sessions: &[SessionRecord], holder: Option<u32>) -> Vec<Line> {
+fn session_lines(sessions: &[SessionRecord], holder: Option<Holder>) -> Vec<Line> {
     let mut lines = Vec::new();
     let mut attempt = 0;
     for (index, session) in sessions.iter().enumerate() {
@@ -76,7 +77,7 @@ fn session_lines(sessions: &[SessionRecord], holder: Option<u32>) -> Vec<Line> {
 fn outcome(
     session: &SessionRecord,
     next: Option<&SessionRecord>,
-    holder: Option<u32>,
+    holder: Option<Holder>,
 ) -> (&'static str, Option<String>) {
     let Some((_, end)) = &session.end else {
         return match next {
@@ -85,7 +86,7 @@ fn outcome(
                 None,
             ),
             Some(_) => ("killed, nothing recorded", None),
-            None if holder == Some(session.start.pid) => ("running", None),
+            None if session.runs(holder) => ("running", None),
             None => ("no end: killed", None),
         };
     };
