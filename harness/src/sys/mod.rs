@@ -1,1 +1,3 @@
 //! System calls: the only place with `unsafe`.
+
+pub(crate) mod xattr;

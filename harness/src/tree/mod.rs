@@ -1,7 +1,9 @@
 //! Trees: the files, folders, links, modes, owners and bytes of a watched folder. Two equal trees are one state.
 
-use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::ffi::OsString;
+use std::hash::Hash;
+use std::path::{Component, Path, PathBuf};
 
 use crate::op::Data;
 
@@ -9,8 +11,8 @@ mod diff;
 mod model;
 mod snapshot;
 
-pub use diff::{Difference, difference};
-pub use model::Model;
+pub use diff::{Change, Difference, compare_bytes, difference};
+pub use model::{Inode, Misfit, Model};
 pub use snapshot::{SnapshotError, read, write_out};
 
 /// A folder and all below it. Keys are relative; the folder itself is the empty path.
@@ -59,9 +61,181 @@ pub enum NodeKind {
     },
 }
 
+/// A chain of more symbolic links than this is taken for a loop, as Linux does.
+const LINK_LIMIT: usize = 40;
+
 impl Tree {
+    /// Builds a tree from entries that each come with the identity of their inode, and numbers the hard links:
+    /// entries of equal identity are names of one file. The numbers that the nodes come with are ignored, and
+    /// folders never share one.
+    pub fn from_identities<K: Hash + Eq>(
+        entries: impl IntoIterator<Item = (PathBuf, Node, K)>,
+    ) -> Tree {
+        let sorted: BTreeMap<PathBuf, (Node, K)> = entries
+            .into_iter()
+            .map(|(path, node, identity)| (path, (node, identity)))
+            .collect();
+        // The position of the first name, and how many names there are.
+        let mut names: HashMap<&K, (u32, u32)> = HashMap::new();
+        for (position, (node, identity)) in (0u32..).zip(sorted.values()) {
+            if node.kind != NodeKind::Folder {
+                names.entry(identity).or_insert((position, 0)).1 += 1;
+            }
+        }
+        let numbers: Vec<Option<u32>> = sorted
+            .values()
+            .map(|(node, identity)| match names.get(identity) {
+                Some((first, count)) if *count > 1 && node.kind != NodeKind::Folder => Some(*first),
+                _ => None,
+            })
+            .collect();
+        let nodes = sorted
+            .into_iter()
+            .zip(numbers)
+            .map(|((path, (node, _)), hard_link)| (path, Node { hard_link, ..node }))
+            .collect();
+        Tree { nodes }
+    }
+
     /// The entry at a relative path, links not followed.
     pub fn get(&self, path: &Path) -> Option<&Node> {
         self.nodes.get(path)
+    }
+
+    /// The entry at a relative path with every symbolic link followed, and the path at which it really is.
+    ///
+    /// `None` where there is nothing, where a link leads out of the tree (every absolute one does, see
+    /// [`content_seen_at`](Self::content_seen_at)) or in a circle, and where something on the way is no folder.
+    pub fn content(&self, path: &Path) -> Option<(PathBuf, &Node)> {
+        self.follow(path, None)
+    }
+
+    /// As [`content`](Self::content), for a tree that its programs saw at the absolute path `root`: absolute
+    /// targets below it stay inside.
+    pub fn content_seen_at(&self, path: &Path, root: &Path) -> Option<(PathBuf, &Node)> {
+        self.follow(path, Some(root))
+    }
+
+    fn follow(&self, path: &Path, root: Option<&Path>) -> Option<(PathBuf, &Node)> {
+        let mut here = PathBuf::new();
+        let mut left: VecDeque<Step> = VecDeque::new();
+        put_in_front(&mut left, &mut here, path, root)?;
+        let mut links = 0;
+        while let Some(step) = left.pop_front() {
+            if self.nodes.get(&here)?.kind != NodeKind::Folder {
+                return None;
+            }
+            let name = match step {
+                Step::Up if here.pop() => continue,
+                Step::Up => return None,
+                Step::Down(name) => name,
+            };
+            let next = here.join(name);
+            match &self.nodes.get(&next)?.kind {
+                NodeKind::Link(target) => {
+                    links += 1;
+                    if links > LINK_LIMIT {
+                        return None;
+                    }
+                    put_in_front(&mut left, &mut here, target, root)?;
+                }
+                _ => here = next,
+            }
+        }
+        let node = self.nodes.get(&here)?;
+        Some((here, node))
+    }
+
+    /// A hash of everything in the tree: equal trees have equal hashes, and different trees different ones.
+    pub fn hash(&self) -> [u8; 32] {
+        let mut hasher = Encoder(blake3::Hasher::new());
+        hasher.number(self.nodes.len() as u64);
+        for (path, node) in &self.nodes {
+            hasher.path(path);
+            hasher.node(node);
+        }
+        *hasher.0.finalize().as_bytes()
+    }
+}
+
+/// One component of a path still to be walked.
+enum Step {
+    Up,
+    Down(OsString),
+}
+
+/// Puts the components of `path` before what is left to walk; an absolute one begins again at the top.
+fn put_in_front(
+    left: &mut VecDeque<Step>,
+    here: &mut PathBuf,
+    path: &Path,
+    root: Option<&Path>,
+) -> Option<()> {
+    let relative = if path.is_absolute() {
+        let inside = path.strip_prefix(root?).ok()?;
+        here.clear();
+        inside
+    } else {
+        path
+    };
+    for component in relative.components().rev() {
+        match component {
+            Component::Normal(name) => left.push_front(Step::Down(name.to_owned())),
+            Component::ParentDir => left.push_front(Step::Up),
+            Component::CurDir | Component::RootDir | Component::Prefix(_) => {}
+        }
+    }
+    Some(())
+}
+
+/// Feeds values to a hash so that no two sequences of values give the same bytes: all that varies in length is
+/// led by its length, and all that varies in kind by a tag.
+struct Encoder(blake3::Hasher);
+
+impl Encoder {
+    fn number(&mut self, number: u64) {
+        self.0.update(&number.to_le_bytes());
+    }
+
+    fn bytes(&mut self, bytes: &[u8]) {
+        self.number(bytes.len() as u64);
+        self.0.update(bytes);
+    }
+
+    /// By components, since paths that differ in doubled slashes alone are equal.
+    fn path(&mut self, path: &Path) {
+        self.number(path.components().count() as u64);
+        for component in path.components() {
+            self.bytes(component.as_os_str().as_encoded_bytes());
+        }
+    }
+
+    fn node(&mut self, node: &Node) {
+        match &node.kind {
+            NodeKind::File(data) => {
+                self.number(0);
+                self.bytes(data);
+            }
+            NodeKind::Folder => self.number(1),
+            NodeKind::Link(target) => {
+                self.number(2);
+                self.path(target);
+            }
+            NodeKind::Fifo => self.number(3),
+            NodeKind::Socket => self.number(4),
+            NodeKind::Device { block, number } => {
+                self.number(if *block { 5 } else { 6 });
+                self.number(*number);
+            }
+        }
+        for number in [node.mode, node.uid, node.gid] {
+            self.number(number.into());
+        }
+        self.number(node.hard_link.map_or(0, |position| u64::from(position) + 1));
+        self.number(node.xattrs.len() as u64);
+        for (name, value) in &node.xattrs {
+            self.bytes(name.as_bytes());
+            self.bytes(value);
+        }
     }
 }

@@ -1,0 +1,645 @@
+//! Trees on the disk and in memory, and what people see of their differences.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use crashlab::op::Data;
+use crashlab::tree::{Node, NodeKind, Tree, compare_bytes, difference, read, write_out};
+use proptest::prelude::*;
+
+fn me() -> (u32, u32) {
+    (
+        nix::unistd::geteuid().as_raw(),
+        nix::unistd::getegid().as_raw(),
+    )
+}
+
+fn node(kind: NodeKind, mode: u32) -> Node {
+    let (uid, gid) = me();
+    Node {
+        kind,
+        mode,
+        uid,
+        gid,
+        hard_link: None,
+        xattrs: BTreeMap::new(),
+    }
+}
+
+fn file(bytes: impl AsRef<[u8]>) -> Node {
+    node(NodeKind::File(Data::from(bytes.as_ref().to_vec())), 0o644)
+}
+
+fn folder() -> Node {
+    node(NodeKind::Folder, 0o755)
+}
+
+fn link(target: &str) -> Node {
+    node(NodeKind::Link(target.into()), 0o777)
+}
+
+fn tree<const N: usize>(nodes: [(&str, Node); N]) -> Tree {
+    let mut tree = Tree::default();
+    tree.nodes.insert(PathBuf::new(), folder());
+    tree.nodes
+        .extend(nodes.map(|(path, node)| (PathBuf::from(path), node)));
+    tree
+}
+
+/// A folder that goes away also when modes in it forbid that to its owner.
+struct Scratch(Option<tempfile::TempDir>);
+
+impl Scratch {
+    fn new() -> Self {
+        let scratch = tempfile::tempdir().unwrap();
+        fs::create_dir(scratch.path().join("tree")).unwrap();
+        Scratch(Some(scratch))
+    }
+
+    fn path(&self) -> PathBuf {
+        self.0.as_ref().unwrap().path().join("tree")
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        fn open(folder: &Path) {
+            fs::set_permissions(folder, fs::Permissions::from_mode(0o700)).unwrap();
+            for entry in fs::read_dir(folder).unwrap() {
+                let entry = entry.unwrap();
+                if entry.file_type().unwrap().is_dir() {
+                    open(&entry.path());
+                }
+            }
+        }
+        let folder = self.0.take().unwrap();
+        open(folder.path());
+        folder.close().unwrap();
+    }
+}
+
+fn round_trip(tree: &Tree) -> Tree {
+    let scratch = Scratch::new();
+    write_out(tree, &scratch.path()).unwrap();
+    read(&scratch.path()).unwrap()
+}
+
+/// Whether the temporary folder's file system has `user.` attributes.
+fn attributes_work() -> bool {
+    let mut wanted = file("");
+    wanted.xattrs.insert("user.probe".into(), b"1".to_vec());
+    let scratch = Scratch::new();
+    write_out(&tree([("probe", wanted)]), &scratch.path()).is_ok()
+}
+
+/// Gives each group of hard links the number that the tree's order asks for.
+fn renumbered(tree: Tree) -> Tree {
+    Tree::from_identities(
+        tree.nodes
+            .into_iter()
+            .enumerate()
+            .map(|(position, (path, node))| {
+                let identity = node.hard_link.map_or(Err(position), Ok);
+                (path, node, identity)
+            }),
+    )
+}
+
+#[test]
+fn everything_that_a_folder_can_hold_survives_a_round_trip() {
+    let mut first = file(b"\0\xff shared");
+    first.hard_link = Some(3);
+    let mut closed = folder();
+    closed.mode = 0o555;
+    let mut set_id = file("#!/bin/sh\n");
+    set_id.mode = 0o4751;
+    let mut annotated = file("x");
+    let mut annotated_folder = folder();
+    if attributes_work() {
+        annotated.mode = 0o400;
+        annotated
+            .xattrs
+            .insert("user.origin".into(), vec![0, 255, 10]);
+        annotated.xattrs.insert("user.empty".into(), Vec::new());
+        annotated_folder
+            .xattrs
+            .insert("user.note".into(), b"kept".to_vec());
+        annotated_folder.mode = 0o500;
+    } else {
+        println!("skipped: no `user.` attributes on this file system");
+    }
+    let wanted = renumbered(tree([
+        ("closed", closed),
+        ("closed/deep", folder()),
+        ("closed/first", first.clone()),
+        ("second", first),
+        ("pipe", node(NodeKind::Fifo, 0o620)),
+        ("socket", node(NodeKind::Socket, 0o755)),
+        ("to nowhere", link("../../missing")),
+        ("set-id", set_id),
+        ("annotated", annotated),
+        ("annotated folder", annotated_folder),
+        (
+            "sealed",
+            node(NodeKind::File(Data::from(b"secret".to_vec())), 0o400),
+        ),
+    ]));
+    let found = round_trip(&wanted);
+    assert_eq!(difference(&wanted, &found), []);
+    assert_eq!(found, wanted);
+    assert_eq!(found.hash(), wanted.hash());
+}
+
+#[test]
+fn the_folder_itself_has_a_mode_too() {
+    let mut wanted = tree([("a", file("1"))]);
+    wanted.nodes.get_mut(Path::new("")).unwrap().mode = 0o511;
+    assert_eq!(round_trip(&wanted), wanted);
+}
+
+#[test]
+fn owners_are_kept_or_refused() {
+    let mut foreign = file("theirs");
+    (foreign.uid, foreign.gid, foreign.mode) = (12, 34, 0o4755);
+    let wanted = tree([("a", foreign)]);
+    let scratch = Scratch::new();
+    match write_out(&wanted, &scratch.path()) {
+        Ok(()) => assert_eq!(read(&scratch.path()).unwrap(), wanted),
+        Err(error) => {
+            assert_eq!(error.source.raw_os_error(), Some(libc::EPERM));
+            assert!(error.to_string().contains("set the owner of"), "{error}");
+            assert!(error.path.ends_with("a"));
+        }
+    }
+}
+
+#[test]
+fn devices_are_kept_or_refused() {
+    let null = NodeKind::Device {
+        block: false,
+        number: nix::sys::stat::makedev(1, 3),
+    };
+    let wanted = tree([("null", node(null, 0o600))]);
+    let scratch = Scratch::new();
+    match write_out(&wanted, &scratch.path()) {
+        Ok(()) => assert_eq!(read(&scratch.path()).unwrap(), wanted),
+        Err(error) => assert_eq!(error.source.raw_os_error(), Some(libc::EPERM), "{error}"),
+    }
+}
+
+#[test]
+fn holes_are_read_as_nuls() {
+    let scratch = Scratch::new();
+    fs::File::create(scratch.path().join("sparse"))
+        .unwrap()
+        .set_len(100_000)
+        .unwrap();
+    let found = read(&scratch.path()).unwrap();
+    let NodeKind::File(data) = &found.get(Path::new("sparse")).unwrap().kind else {
+        panic!("no file: {found:?}");
+    };
+    assert_eq!(**data, [0; 100_000]);
+}
+
+#[test]
+fn names_that_share_an_inode_share_their_bytes_and_a_number() {
+    let scratch = Scratch::new();
+    let at = |name: &str| scratch.path().join(name);
+    fs::write(at("b"), "one").unwrap();
+    fs::hard_link(at("b"), at("d")).unwrap();
+    fs::write(at("c"), "two").unwrap();
+    fs::create_dir(at("a")).unwrap();
+    // One of the two names of this file lies outside.
+    fs::write(at("lone"), "three").unwrap();
+    fs::hard_link(at("lone"), scratch.path().with_file_name("outside")).unwrap();
+    let found = read(&scratch.path()).unwrap();
+    let number = |name: &str| found.get(Path::new(name)).unwrap().hard_link;
+    // The folder itself is 0 and `a` is 1.
+    assert_eq!((number("b"), number("d")), (Some(2), Some(2)));
+    assert_eq!(
+        (number("c"), number("lone"), number("a")),
+        (None, None, None)
+    );
+    let data = |name: &str| match &found.get(Path::new(name)).unwrap().kind {
+        NodeKind::File(data) => data.0.clone(),
+        other => panic!("{other:?}"),
+    };
+    assert!(std::sync::Arc::ptr_eq(&data("b"), &data("d")));
+}
+
+#[test]
+fn groups_of_names_stay_apart() {
+    let (mut one, mut two) = (file("1"), file("2"));
+    (one.hard_link, two.hard_link) = (Some(1), Some(2));
+    let wanted = tree([
+        ("a", one.clone()),
+        ("b", two.clone()),
+        ("c", one),
+        ("d", two),
+    ]);
+    let scratch = Scratch::new();
+    write_out(&wanted, &scratch.path()).unwrap();
+    let inode = |name: &str| fs::metadata(scratch.path().join(name)).unwrap().ino();
+    assert_eq!(inode("a"), inode("c"));
+    assert_eq!(inode("b"), inode("d"));
+    assert_ne!(inode("a"), inode("b"));
+}
+
+#[test]
+fn what_cannot_be_read_is_named() {
+    let scratch = Scratch::new();
+    let error = read(&scratch.path().join("missing")).unwrap_err();
+    assert!(error.path.ends_with("missing"));
+    fs::write(scratch.path().join("plain"), "").unwrap();
+    let error = read(&scratch.path().join("plain")).unwrap_err();
+    assert_eq!(error.source.kind(), std::io::ErrorKind::NotADirectory);
+    let sealed = scratch.path().join("sealed");
+    fs::write(&sealed, "").unwrap();
+    fs::set_permissions(&sealed, fs::Permissions::from_mode(0)).unwrap();
+    if me().0 == 0 {
+        println!("skipped: root can read everything");
+    } else {
+        let error = read(&scratch.path()).unwrap_err();
+        assert_eq!(
+            (error.path, error.source.kind()),
+            (sealed, std::io::ErrorKind::PermissionDenied)
+        );
+    }
+}
+
+#[test]
+fn nothing_is_written_outside_of_the_folder() {
+    let outside = tempfile::tempdir().unwrap();
+    let through = tree([
+        ("way", link(outside.path().to_str().unwrap())),
+        ("way/file", file("x")),
+    ]);
+    let above = tree([("../file", file("x"))]);
+    let absolute = outside.path().join("file");
+    let absolute = tree([(absolute.to_str().unwrap(), file("x"))]);
+    let orphan = tree([("no/folder", file("x"))]);
+    for bad in [through, above, absolute, orphan] {
+        let scratch = Scratch::new();
+        let error = write_out(&bad, &scratch.path()).unwrap_err();
+        assert_eq!(
+            error.source.kind(),
+            std::io::ErrorKind::InvalidInput,
+            "{error}"
+        );
+        assert!(!scratch.path().with_file_name("file").exists());
+    }
+    assert_eq!(fs::read_dir(outside.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn an_existing_file_is_not_overwritten() {
+    let scratch = Scratch::new();
+    fs::write(scratch.path().join("a"), "mine").unwrap();
+    let error = write_out(&tree([("a", file("theirs"))]), &scratch.path()).unwrap_err();
+    assert_eq!(error.source.kind(), std::io::ErrorKind::AlreadyExists);
+    assert_eq!(fs::read(scratch.path().join("a")).unwrap(), b"mine");
+}
+
+#[test]
+fn links_are_followed_inside_the_tree_alone() {
+    let it = tree([
+        ("data", folder()),
+        ("data/state", file("here")),
+        ("data/up", link("../current")),
+        ("current", link("data/state")),
+        ("via", link("data")),
+        ("round", link("round")),
+        ("out", link("../elsewhere")),
+        ("over", link("data/../../etc/passwd")),
+        ("far", link("/etc/passwd")),
+        ("near", link("/work/here/via/up")),
+        ("beside", link("/work/hereby/data/state")),
+        ("dangling", link("gone")),
+        ("through", link("data/state/more")),
+    ]);
+    let at = |path: &str| {
+        it.content(Path::new(path))
+            .map(|(path, _)| path.to_str().unwrap().to_owned())
+    };
+    for path in [
+        "data/state",
+        "current",
+        "via/state",
+        "via/up",
+        "data/up",
+        "./via/../current",
+    ] {
+        assert_eq!(at(path).as_deref(), Some("data/state"), "{path}");
+    }
+    assert_eq!(at("").as_deref(), Some(""));
+    for path in [
+        "round",
+        "out",
+        "over",
+        "far",
+        "near",
+        "dangling",
+        "gone",
+        "through",
+        "..",
+        "data/state/..",
+    ] {
+        assert_eq!(at(path), None, "{path}");
+    }
+    let seen = |path: &str| {
+        it.content_seen_at(Path::new(path), Path::new("/work/here"))
+            .map(|(path, _)| path)
+    };
+    assert_eq!(seen("near"), Some("data/state".into()));
+    assert_eq!((seen("far"), seen("beside")), (None, None));
+    let (_, node) = it.content(Path::new("via/up")).unwrap();
+    assert_eq!(node, it.get(Path::new("data/state")).unwrap());
+}
+
+#[test]
+fn every_part_of_a_node_counts_for_the_hash() {
+    let plain = tree([("a", file("1")), ("b", file("1"))]);
+    let mut others = Vec::new();
+    let mut change = |edit: &dyn Fn(&mut Node)| {
+        let mut other = plain.clone();
+        edit(other.nodes.get_mut(Path::new("a")).unwrap());
+        others.push(other);
+    };
+    change(&|node| node.mode = 0o600);
+    change(&|node| node.uid += 1);
+    change(&|node| node.gid += 1);
+    change(&|node| node.hard_link = Some(0));
+    change(&|node| node.hard_link = Some(1));
+    change(&|node| drop(node.xattrs.insert("user.a".into(), b"b".to_vec())));
+    change(&|node| drop(node.xattrs.insert("user.ab".into(), b"".to_vec())));
+    change(&|node| node.kind = NodeKind::File(Data::from(b"2".to_vec())));
+    change(&|node| node.kind = NodeKind::File(Data::from(b"".to_vec())));
+    change(&|node| node.kind = NodeKind::Link("1".into()));
+    change(&|node| node.kind = NodeKind::Link("/1".into()));
+    change(&|node| node.kind = NodeKind::Folder);
+    change(&|node| node.kind = NodeKind::Fifo);
+    change(&|node| node.kind = NodeKind::Socket);
+    change(&|node| {
+        node.kind = NodeKind::Device {
+            block: true,
+            number: 1,
+        }
+    });
+    change(&|node| {
+        node.kind = NodeKind::Device {
+            block: false,
+            number: 1,
+        }
+    });
+    others.push(tree([("a", file("1"))]));
+    others.push(tree([("a", file("1")), ("c", file("1"))]));
+    others.push(tree([
+        ("a", folder()),
+        ("a/b", file("1")),
+        ("b", file("1")),
+    ]));
+    others.push(Tree::default());
+    others.push(plain.clone());
+    let hashes: BTreeSet<[u8; 32]> = others.iter().map(Tree::hash).collect();
+    assert_eq!(hashes.len(), others.len());
+    assert_eq!(plain.clone().hash(), plain.hash());
+}
+
+fn shown(a: &Tree, b: &Tree) -> String {
+    difference(a, b)
+        .iter()
+        .map(|difference| format!("{difference}\n"))
+        .collect()
+}
+
+fn shown_bytes(before: impl AsRef<[u8]>, after: impl AsRef<[u8]>) -> String {
+    shown(
+        &tree([("state", file(before))]),
+        &tree([("state", file(after))]),
+    )
+}
+
+#[test]
+fn differences_of_metadata_are_one_line_each() {
+    let mut linked = file("x");
+    linked.hard_link = Some(1);
+    let mut marked = file("x");
+    marked.xattrs.insert("user.gone".into(), b"old".to_vec());
+    marked.xattrs.insert("user.changed".into(), b"old".to_vec());
+    let mut remarked = marked.clone();
+    remarked.xattrs.remove("user.gone");
+    remarked
+        .xattrs
+        .insert("user.changed".into(), [b'n'; 50].to_vec());
+    let mut sealed = file("x");
+    (sealed.mode, sealed.uid, sealed.gid) = (0o600, 12, 34);
+    let mut given = sealed.clone();
+    (given.mode, given.uid, given.gid) = (0o4755, 56, 78);
+    let before = tree([
+        ("a", linked.clone()),
+        ("b", linked.clone()),
+        ("current", link("one")),
+        ("gone\u{1b}[2J\n", folder()),
+        ("kind", file("12345")),
+        ("marked", marked),
+        ("mode", sealed),
+    ]);
+    let mut top = folder();
+    top.mode = 0o700;
+    let mut after = tree([
+        ("a", file("x")),
+        ("b", file("x")),
+        ("current", link("two")),
+        (
+            "kind",
+            node(
+                NodeKind::Device {
+                    block: true,
+                    number: nix::sys::stat::makedev(8, 1),
+                },
+                0o644,
+            ),
+        ),
+        ("marked", remarked),
+        ("mode", given),
+        ("new", file("x")),
+    ]);
+    after.nodes.insert(PathBuf::new(), top);
+    insta::assert_snapshot!(shown(&before, &after));
+}
+
+#[test]
+fn a_text_difference_shows_the_lines_around() {
+    let before: String = (1..=40).map(|n| format!("line {n}\n")).collect();
+    let after = before
+        .replace("line 20\n", "line twenty\nand a half\n")
+        .replace("line 39\n", "");
+    insta::assert_snapshot!(shown_bytes(before, after));
+}
+
+#[test]
+fn a_cut_text_says_where() {
+    let before = "{\n  \"queue\": [\n    \"one\",\n    \"zw\u{f6}lf\"\n  ]\n}\n";
+    insta::assert_snapshot!(shown_bytes(
+        before,
+        &before.as_bytes()[..before.find('\u{f6}').unwrap() + 1]
+    ));
+}
+
+#[test]
+fn a_long_line_is_cut_around_its_first_difference() {
+    let before = format!(
+        "{{\"a\":\"{}\",\"n\":1,\"b\":\"{}\"}}",
+        "x".repeat(300),
+        "y".repeat(300)
+    );
+    insta::assert_snapshot!(shown_bytes(&before, before.replace("\"n\":1", "\"n\":2")));
+}
+
+#[test]
+fn a_long_text_difference_is_bounded() {
+    let before: String = (0..5000).map(|n| format!("old {n}\n")).collect();
+    let after: String = (0..5000).map(|n| format!("new {n}\n")).collect();
+    insta::assert_snapshot!(shown_bytes(before, after));
+}
+
+#[test]
+fn many_small_changes_are_bounded() {
+    let before: String = (0..500).map(|n| format!("{n}\n")).collect();
+    let after: String = (0..500)
+        .map(|n| {
+            if n % 10 == 0 {
+                format!("{n}!\n")
+            } else {
+                format!("{n}\n")
+            }
+        })
+        .collect();
+    insta::assert_snapshot!(shown_bytes(before, after));
+}
+
+#[test]
+fn controls_and_line_ends_are_made_visible() {
+    insta::assert_snapshot!(shown_bytes("one\ntwo\n", "one\r\n\u{1b}[31mtwo\u{202e}"));
+}
+
+#[test]
+fn binary_differences_are_rows_of_hex() {
+    let before: Vec<u8> = (0..=255).collect();
+    let mut after = before.clone();
+    after[3] = 0xff;
+    after[130] = 0;
+    after.truncate(250);
+    insta::assert_snapshot!(shown_bytes(before, after));
+}
+
+#[test]
+fn long_runs_of_nuls_are_summed_up() {
+    let text = "{\"queue\": []}\n".repeat(600);
+    let mut holed = text.clone().into_bytes();
+    holed[4096..8192].fill(0);
+    insta::assert_snapshot!("a_page_of_nuls", shown_bytes(&text, holed));
+    insta::assert_snapshot!("only_nuls", shown_bytes(&text, vec![0; 9000]));
+}
+
+#[test]
+fn a_long_binary_difference_is_bounded() {
+    let before: Vec<u8> = (0..4000u32).map(|n| (n * 7) as u8).collect();
+    let after: Vec<u8> = before.iter().map(|byte| byte ^ 0x55).collect();
+    insta::assert_snapshot!(shown_bytes(before, after));
+}
+
+#[test]
+fn emptied_and_grown_files_are_said_in_words() {
+    insta::assert_snapshot!("emptied", shown_bytes("one\n", ""));
+    insta::assert_snapshot!("grown", shown_bytes("one\n", "one\ntwo\n"));
+}
+
+/// Random trees, which anyone may write out.
+fn trees() -> impl Strategy<Value = Tree> {
+    let name = prop_oneof![
+        Just("a"),
+        Just("b"),
+        Just("c"),
+        Just("with blank"),
+        Just("\u{fc}\n"),
+        Just("-x")
+    ];
+    let path = proptest::collection::vec(name, 1..4);
+    let kind = prop_oneof![
+        4 => proptest::collection::vec(any::<u8>(), 0..64).prop_map(|bytes| NodeKind::File(bytes.into())),
+        3 => Just(NodeKind::Folder),
+        1 => Just(NodeKind::Fifo),
+        1 => Just(NodeKind::Socket),
+        2 => prop_oneof![Just("a"), Just("/x"), Just("../../b/c"), Just("\n")].prop_map(|to| NodeKind::Link(to.into())),
+    ];
+    // The last number joins files to groups: few values, so that some meet.
+    let entry = (path, kind, 0u32..0o10000, 0u32..6);
+    proptest::collection::vec(entry, 0..14).prop_map(planted)
+}
+
+/// Puts the entries that fit into a tree, one after another.
+fn planted(entries: Vec<(Vec<&'static str>, NodeKind, u32, u32)>) -> Tree {
+    let mut nodes: BTreeMap<PathBuf, (Node, Result<u32, PathBuf>)> = BTreeMap::new();
+    nodes.insert(PathBuf::new(), (folder(), Err(PathBuf::new())));
+    let mut groups: BTreeMap<u32, Node> = BTreeMap::new();
+    for (path, kind, mode, group) in entries {
+        let path: PathBuf = path.iter().collect();
+        let parent = path.parent().unwrap();
+        if nodes.contains_key(&path)
+            || nodes
+                .get(parent)
+                .is_none_or(|(node, _)| node.kind != NodeKind::Folder)
+        {
+            continue;
+        }
+        let new = match kind {
+            NodeKind::Link(_) => node(kind, 0o777),
+            // The owner must be able to look into it again.
+            NodeKind::Folder => node(kind, mode | 0o500),
+            _ => node(kind, mode | 0o400),
+        };
+        if new.kind == NodeKind::Folder || group > 2 {
+            nodes.insert(path.clone(), (new, Err(path)));
+        } else {
+            let shared = groups.entry(group).or_insert(new).clone();
+            nodes.insert(path, (shared, Ok(group)));
+        }
+    }
+    Tree::from_identities(
+        nodes
+            .into_iter()
+            .map(|(path, (node, identity))| (path, node, identity)),
+    )
+}
+
+proptest! {
+    #[test]
+    fn what_is_written_is_read_again(tree in trees()) {
+        let found = round_trip(&tree);
+        prop_assert_eq!(difference(&tree, &found), []);
+        prop_assert_eq!(&found, &tree);
+        prop_assert_eq!(found.hash(), tree.hash());
+    }
+
+    #[test]
+    fn differences_and_hashes_agree_with_equality(a in trees(), b in trees()) {
+        prop_assert_eq!(difference(&a, &b).is_empty(), a == b);
+        prop_assert_eq!(a.hash() == b.hash(), a == b);
+        prop_assert_eq!(difference(&a, &a), []);
+    }
+
+    #[test]
+    fn what_is_printed_is_bounded(
+        a in proptest::collection::vec(prop_oneof![Just(b'\n'), Just(0), any::<u8>()], 0..700),
+        b in proptest::collection::vec(prop_oneof![Just(b'\n'), 32u8..127], 0..700),
+    ) {
+        for (one, other) in [(&a, &b), (&b, &a), (&b, &b.repeat(2))] {
+            let text = compare_bytes(one, other);
+            prop_assert!(text.lines().count() <= 30, "{}", text);
+            prop_assert!(text.chars().all(|c| c == '\n' || !c.is_control()), "{:?}", text);
+        }
+    }
+}
