@@ -1,11 +1,46 @@
 //! The sandbox: where a subject runs without touching anything that is not its own.
+//!
+//! A sandbox has a work folder that the lab can read and write, and, where the machine allows it, a view of the file
+//! system in which that folder is at a place that does not depend on the case, `/tmp` and its like are private,
+//! everything else is read-only, and there is no network but a loopback of its own. The view is made once, when the
+//! sandbox is made, by a process that ends at once; [`Entry::enter`] only joins it. All programs of one sandbox share
+//! the view, so that they meet in `/tmp` and on the loopback, and two sandboxes share nothing.
+//!
+//! Root gets mount and network namespaces alone; others get a user namespace besides, in which they are who they
+//! were. Where neither works (see [`Capabilities`]) the sandbox is just the folder.
+//!
+//! What a sandbox does not do: it does not stop a subject that runs as root and wants out, it does not hide sockets
+//! of services that lie in the file system, and a program that only looks sees the whole machine.
 
+use std::ffi::{CString, OsStr};
+use std::fs::File;
+use std::io;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::Arc;
+use std::time::Duration;
+
+use nix::errno::Errno;
+use nix::sched::{CloneFlags, setns};
+
+use crate::sys;
+use crate::tree::{self, SnapshotError, Tree};
+
+mod capabilities;
+mod clean;
+mod layout;
+mod view;
+
+pub use capabilities::{Capabilities, Way, capabilities};
+use layout::Layout;
+use view::{Failed, View};
 
 /// What a sandbox is made of.
 #[derive(Debug, Clone, Default)]
 pub struct SandboxOptions {
-    /// Where the subject shall see its work folder; only with namespaces.
+    /// Where the subject shall see its work folder; only with namespaces. It is a folder that exists, or lies below
+    /// `/tmp`, `/var/tmp` or `/dev/shm`; [`DEFAULT_SEEN`] where it is not said.
     pub seen_at: Option<PathBuf>,
     /// Folders that stay visible (read-only) though they lie below a path that the sandbox hides.
     pub keep_visible: Vec<PathBuf>,
@@ -15,10 +50,18 @@ pub struct SandboxOptions {
     pub plain: bool,
 }
 
+/// Where a subject sees its work folder, unless [`SandboxOptions::seen_at`] says otherwise.
+pub const DEFAULT_SEEN: &str = "/tmp/crashlab-work";
+
 /// A prepared sandbox with one work folder; dropped, it removes the folder.
 #[derive(Debug)]
 pub struct Sandbox {
-    folder: tempfile::TempDir,
+    options: SandboxOptions,
+    capabilities: Capabilities,
+    /// Before the layout, so that the folders go when nothing is mounted on them any more.
+    view: Option<Arc<View>>,
+    layout: Layout,
+    seen: PathBuf,
 }
 
 /// A sandbox could not be made.
@@ -30,12 +73,26 @@ pub struct SandboxError {
     /// What was tried.
     pub what: String,
     /// The kernel's answer.
-    pub source: std::io::Error,
+    pub source: io::Error,
+}
+
+impl SandboxError {
+    fn new(path: &Path, what: impl Into<String>) -> impl FnOnce(io::Error) -> SandboxError {
+        let what = what.into();
+        move |source| SandboxError {
+            path: path.to_owned(),
+            what,
+            source,
+        }
+    }
 }
 
 /// What a forked child has to do to be in the sandbox; everything that allocates has been done before.
 #[derive(Debug)]
-pub struct Entry {}
+pub struct Entry {
+    view: Option<Arc<View>>,
+    folder: CString,
+}
 
 /// A step in the child failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,33 +104,167 @@ pub struct EntryError {
 }
 
 impl Sandbox {
-    /// Prepares one, with an empty work folder.
+    /// Prepares one, with an empty work folder, as good as this machine allows.
     ///
     /// # Errors
     ///
     /// [`SandboxError`] with the path and the step.
-    pub fn new(_options: &SandboxOptions) -> Result<Sandbox, SandboxError> {
-        let folder = tempfile::TempDir::new().map_err(|source| SandboxError {
-            path: std::env::temp_dir(),
-            what: "make the work folder".into(),
-            source,
-        })?;
-        Ok(Sandbox { folder })
+    pub fn new(options: &SandboxOptions) -> Result<Sandbox, SandboxError> {
+        Self::with(options, capabilities())
+    }
+
+    /// As [`new`](Self::new), but makes use of what is said here alone, whatever the machine could do.
+    ///
+    /// # Errors
+    ///
+    /// [`SandboxError`] with the path and the step.
+    pub fn with(
+        options: &SandboxOptions,
+        capabilities: &Capabilities,
+    ) -> Result<Sandbox, SandboxError> {
+        let mut used = capabilities.clone();
+        if options.plain {
+            used.way = Way::Plain;
+        }
+        Self::build(options, used).map_err(|(_, error)| error)
+    }
+
+    fn build(
+        options: &SandboxOptions,
+        used: Capabilities,
+    ) -> Result<Sandbox, (Option<view::Step>, SandboxError)> {
+        let layout = Layout::new(options, used.way != Way::Plain).map_err(|error| (None, error))?;
+        let view = make_view(options, &used, &layout)?;
+        let seen = layout.seen.clone();
+        Ok(Sandbox {
+            options: options.clone(),
+            capabilities: used,
+            view,
+            layout,
+            seen,
+        })
     }
 
     /// The work folder as the lab sees it.
     pub fn work(&self) -> &Path {
-        self.folder.path()
+        &self.layout.work
     }
 
     /// The work folder as the subject sees it.
     pub fn seen(&self) -> &Path {
-        self.folder.path()
+        &self.seen
+    }
+
+    /// What this sandbox does not keep apart, a sentence each, for the report; none where everything is in place.
+    pub fn shortcomings(&self) -> Vec<String> {
+        let mut found = Vec::new();
+        if self.capabilities.way == Way::Plain {
+            let why = if self.options.plain {
+                "as asked for".into()
+            } else {
+                self.capabilities.why.join("; ")
+            };
+            found.push(format!(
+                "no namespaces ({why}): writes outside of the work folder are not stopped, /tmp and the network are shared"
+            ));
+        } else if !self.capabilities.network && !self.options.network {
+            found.push(format!(
+                "no network namespace ({}): the network is shared",
+                self.capabilities.why.join("; ")
+            ));
+        }
+        found
     }
 
     /// What the child between fork and exec has to do.
     pub fn entry(&self) -> Entry {
-        Entry {}
+        // `Layout` has refused names with a NUL, which no path of the kernel has.
+        let folder = CString::new(self.seen.as_os_str().as_bytes()).unwrap_or_default();
+        Entry {
+            view: self.view.clone(),
+            folder,
+        }
+    }
+
+    /// Empties the work folder and puts the tree there.
+    ///
+    /// # Errors
+    ///
+    /// [`SnapshotError`] with the path that could not be removed or written.
+    pub fn fill(&self, tree: &Tree) -> Result<(), SnapshotError> {
+        let work = self.work();
+        clean::empty(work, &[]).map_err(|source| SnapshotError {
+            what: "empty",
+            path: work.to_owned(),
+            source,
+        })?;
+        tree::write_out(tree, work)
+    }
+
+    /// What is in the work folder now.
+    ///
+    /// # Errors
+    ///
+    /// [`SnapshotError`] with the path that could not be read.
+    pub fn snapshot(&self) -> Result<Tree, SnapshotError> {
+        tree::read(self.work())
+    }
+
+    /// Makes it as new for the next case, which is much cheaper than a new one: empties all of its folders, and
+    /// takes a new view if a program used the network of this one. No program may still run in it.
+    ///
+    /// # Errors
+    ///
+    /// [`SandboxError`] with the path and the step.
+    pub fn reset(&mut self) -> Result<(), SandboxError> {
+        self.layout.empty()?;
+        // Ports may be in use for a while after their program has ended.
+        if self.view.as_ref().is_some_and(|view| view.has_sockets()) {
+            self.view = make_view(&self.options, &self.capabilities, &self.layout)
+                .map_err(|(_, error)| error)?;
+        }
+        Ok(())
+    }
+
+    /// Runs a program in the sandbox, untraced, in the environment of the lab, until it ends or its time is over; its
+    /// process group goes with it.
+    ///
+    /// # Errors
+    ///
+    /// Where it cannot be started or cannot enter, and [`io::ErrorKind::TimedOut`].
+    pub fn command<S: AsRef<OsStr>>(&self, argv: &[S], limit: Duration) -> io::Result<Output> {
+        let [program, arguments @ ..] = argv else {
+            return Err(io::Error::new(
+                io::ErrorKind::InvalidInput,
+                "no program was named",
+            ));
+        };
+        let entry = self.entry();
+        let enter = move || entry.enter().map_err(|error| Errno::from_raw(error.errno));
+        sys::confined::output(Command::new(program).args(arguments), enter, limit)
+    }
+}
+
+fn make_view(
+    options: &SandboxOptions,
+    used: &Capabilities,
+    layout: &Layout,
+) -> Result<Option<Arc<View>>, (Option<view::Step>, SandboxError)> {
+    if used.way == Way::Plain {
+        return Ok(None);
+    }
+    let own_network = used.network && !options.network;
+    match View::make(layout, used, own_network) {
+        Ok(view) => Ok(Some(Arc::new(view))),
+        Err(Failed {
+            step,
+            what,
+            path,
+            source,
+        }) => {
+            let path = path.unwrap_or_else(|| layout.work.clone());
+            Err((step, SandboxError { path, what, source }))
+        }
     }
 }
 
@@ -84,6 +275,36 @@ impl Entry {
     ///
     /// [`EntryError`] with the step and the error number.
     pub fn enter(&self) -> Result<(), EntryError> {
-        Ok(())
+        let at = |stage| {
+            move |errno: Errno| EntryError {
+                stage,
+                errno: errno as i32,
+            }
+        };
+        if let Some(view) = &self.view {
+            let join = |namespace: &Option<File>, flag| match namespace {
+                Some(file) => setns(file, flag),
+                None => Ok(()),
+            };
+            // The user namespace first: it gives the right to join the others.
+            join(&view.user, CloneFlags::CLONE_NEWUSER).map_err(at("join the user namespace"))?;
+            join(&view.network, CloneFlags::CLONE_NEWNET)
+                .map_err(at("join the network namespace"))?;
+            setns(&view.mount, CloneFlags::CLONE_NEWNS).map_err(at("join the mount namespace"))?;
+        }
+        nix::unistd::chdir(self.folder.as_c_str()).map_err(at("go to the work folder"))
     }
 }
+
+impl std::fmt::Display for EntryError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(
+            f,
+            "cannot {}: {}",
+            self.stage,
+            io::Error::from_raw_os_error(self.errno)
+        )
+    }
+}
+
+impl std::error::Error for EntryError {}

@@ -1,1 +1,47 @@
-//! To come.
+//! The command line: [`Args`] is parsed, becomes a [`plan`], is carried out by the command's own module, and is printed
+//! through one [`Output`].
+
+mod args;
+mod exit;
+mod init;
+mod list;
+mod output;
+pub mod plan;
+mod schema;
+mod unwired;
+
+pub use args::{
+    Args, Command, DamageArgs, Deny, DoctorArgs, InitArgs, ListArgs, RecordArgs, ReplayArgs,
+    RunArgs,
+};
+pub use exit::Code;
+pub use output::Output;
+
+/// Carries out one command and says how it went. Results go to `output`, complaints to standard error.
+pub fn dispatch(args: &Args, output: &mut Output<'_>) -> Code {
+    let done = match &args.command {
+        Command::Run(args) => plan::run(args).map(|plan| unwired::run(&plan, output)),
+        Command::List(args) => plan::list(args).map(|plan| list::list(&plan, output)),
+        Command::Record(args) => plan::record(args).map(|plan| unwired::record(&plan, output)),
+        Command::Replay(args) => plan::replay(args).map(|plan| unwired::replay(&plan, output)),
+        Command::Damage(args) => Ok(unwired::damage(args, output)),
+        Command::Init(args) => Ok(init::init(args, output)),
+        Command::Schema => Ok(schema::schema(output)),
+        Command::Doctor(args) => Ok(unwired::doctor(args, output)),
+    };
+    done.unwrap_or_else(|error| {
+        output::complain(&error.to_string());
+        Code::Wrong
+    })
+}
+
+/// The exit code once all is printed: what could not be printed was not told, so that is no success.
+pub fn finish(output: Output<'_>, code: Code) -> Code {
+    match output.finish() {
+        Ok(()) => code,
+        Err(error) => {
+            output::complain(&format!("cannot print to standard output: {error}"));
+            Code::NotMeasured
+        }
+    }
+}

@@ -214,7 +214,7 @@ impl Place {
 }
 
 /// `text` after `label`, broken at blanks; the lines after the first are indented like the label.
-fn wrapped(label: &str, text: &str, columns: usize) -> String {
+pub(crate) fn wrapped(label: &str, text: &str, columns: usize) -> String {
     let indent = label.chars().count();
     let mut out = String::from(label);
     let mut column = indent;

@@ -25,6 +25,7 @@ mod resolve;
 mod schema;
 
 pub use error::ScenarioError;
+pub(crate) use error::wrapped;
 pub use load::load;
 pub use point::FormError;
 pub use schema::schema_text;
@@ -149,6 +150,19 @@ pub enum FaultKind {
         /// A regular expression that one of its lines must match.
         says: String,
     },
+}
+
+impl FaultKind {
+    /// The kind, as scenarios write it.
+    pub fn word(&self) -> &'static str {
+        match self {
+            FaultKind::Kill { .. } => "kill",
+            FaultKind::Damage { .. } => "damage",
+            FaultKind::Overlap { .. } => "overlap",
+            FaultKind::Idle { .. } => "idle",
+            FaultKind::Alert { .. } => "alert",
+        }
+    }
 }
 
 /// A turn in an overlap.

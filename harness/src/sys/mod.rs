@@ -1,3 +1,6 @@
 //! System calls: the only place with `unsafe`.
 
+pub(crate) mod confined;
+pub(crate) mod mount;
+pub(crate) mod namespace;
 pub(crate) mod xattr;

@@ -1,0 +1,275 @@
+//! The folders of a sandbox as the lab sees them, and where a subject is to see them.
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Component, Path, PathBuf};
+use std::sync::OnceLock;
+
+use nix::sys::statvfs::{FsFlags, statvfs};
+
+use super::{DEFAULT_SEEN, SandboxError, SandboxOptions, clean};
+use crate::sys::xattr;
+
+/// What a sandbox has a private one of, where the machine has it at all.
+const PRIVATE: [&str; 3] = ["/tmp", "/var/tmp", "/dev/shm"];
+/// A file system with less room than this is not taken for work folders, in bytes.
+const ROOM: u64 = 256 << 20;
+
+/// A folder of the sandbox that takes the place of one of the machine.
+#[derive(Debug)]
+pub(super) struct Private {
+    /// Where it is.
+    pub(super) folder: PathBuf,
+    /// What it hides, without links.
+    pub(super) hides: PathBuf,
+}
+
+/// The folders of a sandbox; dropped, they are removed.
+#[derive(Debug)]
+pub(super) struct Layout {
+    base: Option<tempfile::TempDir>,
+    pub(super) work: PathBuf,
+    pub(super) seen: PathBuf,
+    pub(super) private: Vec<Private>,
+    /// Folders to be shown read-only, and where.
+    pub(super) visible: Vec<(PathBuf, PathBuf)>,
+    /// Folders inside the private ones on which something is mounted.
+    mount_points: Vec<PathBuf>,
+}
+
+impl Layout {
+    /// Makes the folders, those for a view of its own only where there will be one.
+    pub(super) fn new(options: &SandboxOptions, with_view: bool) -> Result<Layout, SandboxError> {
+        let home = home();
+        let base = tempfile::Builder::new()
+            .prefix("crashlab-")
+            .tempdir_in(home)
+            .map_err(SandboxError::new(home, "make its folder"))?;
+        let work = base.path().join("work");
+        let mut layout = Layout {
+            seen: work.clone(),
+            work,
+            base: Some(base),
+            private: Vec::new(),
+            visible: Vec::new(),
+            mount_points: Vec::new(),
+        };
+        make_folder(&layout.work, 0o755)?;
+        if with_view {
+            layout.add_private()?;
+            for folder in &options.keep_visible {
+                layout.add_visible(folder)?;
+            }
+            layout.add_seen(
+                options
+                    .seen_at
+                    .as_deref()
+                    .unwrap_or(Path::new(DEFAULT_SEEN)),
+            )?;
+        }
+        Ok(layout)
+    }
+
+    fn base(&self) -> &Path {
+        self.work.parent().unwrap_or(&self.work)
+    }
+
+    fn add_private(&mut self) -> Result<(), SandboxError> {
+        for path in PRIVATE {
+            let Ok(hides) = fs::canonicalize(path) else {
+                continue;
+            };
+            if !hides.is_dir()
+                || self
+                    .private
+                    .iter()
+                    .any(|other| hides.starts_with(&other.hides))
+            {
+                continue;
+            }
+            let folder = self.base().join(format!("private-{}", self.private.len()));
+            make_folder(&folder, 0o1777)?;
+            self.private.push(Private { folder, hides });
+        }
+        // Programs that were told of a place for temporary files still find it.
+        if let Ok(temporary) = fs::canonicalize(std::env::temp_dir()) {
+            if let Some(folder) = self.in_private(&temporary) {
+                make_folders(&folder)?;
+                self.mount_points.push(folder);
+            }
+        }
+        Ok(())
+    }
+
+    /// Where a path that a private folder hides is in that folder.
+    fn in_private(&self, path: &Path) -> Option<PathBuf> {
+        self.private.iter().find_map(|private| {
+            let below = path.strip_prefix(&private.hides).ok()?;
+            (!below.as_os_str().is_empty()).then(|| private.folder.join(below))
+        })
+    }
+
+    fn add_visible(&mut self, folder: &Path) -> Result<(), SandboxError> {
+        let refuse = |why: &str| {
+            SandboxError::new(folder, "keep it visible")(io::Error::new(
+                io::ErrorKind::InvalidInput,
+                why,
+            ))
+        };
+        let real =
+            fs::canonicalize(folder).map_err(SandboxError::new(folder, "keep it visible"))?;
+        if !real.is_dir() {
+            return Err(refuse("it is no folder"));
+        }
+        if self.private.iter().any(|private| private.hides == real) {
+            return Err(refuse(
+                "the sandbox has its own; put what shall be seen into a folder below it",
+            ));
+        }
+        for target in [real.clone(), plain_path(folder)?] {
+            let Some(mount_point) = self.in_private(&target) else {
+                continue;
+            };
+            if self
+                .visible
+                .iter()
+                .any(|(_, other)| target.starts_with(other))
+            {
+                continue;
+            }
+            make_folders(&mount_point)?;
+            self.mount_points.push(mount_point);
+            self.visible.push((real.clone(), target));
+        }
+        Ok(())
+    }
+
+    fn add_seen(&mut self, seen: &Path) -> Result<(), SandboxError> {
+        let refuse = |why: &str| {
+            SandboxError::new(seen, "show the work folder there")(io::Error::new(
+                io::ErrorKind::InvalidInput,
+                why,
+            ))
+        };
+        let seen_plain = plain_path(seen)?;
+        if self
+            .visible
+            .iter()
+            .any(|(_, target)| target.starts_with(&seen_plain))
+        {
+            return Err(refuse("it would hide a folder that is to stay visible"));
+        }
+        let below_visible = self
+            .visible
+            .iter()
+            .any(|(_, target)| seen_plain.starts_with(target));
+        if !below_visible && let Some(mount_point) = self.in_private(&seen_plain) {
+            make_folders(&mount_point)?;
+            self.mount_points.push(mount_point);
+        } else if self
+            .private
+            .iter()
+            .any(|private| private.hides.starts_with(&seen_plain))
+        {
+            return Err(refuse(
+                "it would hide the private folders for temporary files",
+            ));
+        } else if !fs::metadata(&seen_plain).is_ok_and(|found| found.is_dir()) {
+            return Err(refuse(
+                "there is no such folder, and it can be made only below /tmp",
+            ));
+        }
+        self.seen = seen_plain;
+        Ok(())
+    }
+
+    /// Empties all folders, but keeps those that are needed.
+    pub(super) fn empty(&self) -> Result<(), SandboxError> {
+        clean::empty(&self.work, &[]).map_err(SandboxError::new(&self.work, "empty it"))?;
+        set_mode(&self.work, 0o755)?;
+        for private in &self.private {
+            clean::empty(&private.folder, &self.mount_points)
+                .map_err(SandboxError::new(&private.folder, "empty it"))?;
+            set_mode(&private.folder, 0o1777)?;
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Layout {
+    fn drop(&mut self) {
+        if let Some(base) = self.base.take() {
+            let base = base.keep();
+            // There is nobody to tell, and nothing more to try.
+            let _ = clean::remove(&base);
+        }
+    }
+}
+
+/// An absolute path without `.`, `..` and NULs, with its existing part's links left as they are.
+fn plain_path(path: &Path) -> Result<PathBuf, SandboxError> {
+    let refuse = |why: &str| {
+        SandboxError::new(path, "use it")(io::Error::new(io::ErrorKind::InvalidInput, why))
+    };
+    let absolute = std::path::absolute(path).map_err(SandboxError::new(path, "use it"))?;
+    if absolute
+        .components()
+        .any(|component| component == Component::ParentDir)
+    {
+        return Err(refuse("it has `..` in it; give the path without"));
+    }
+    if absolute.as_os_str().as_encoded_bytes().contains(&0) {
+        return Err(refuse("it has a NUL in it"));
+    }
+    Ok(absolute)
+}
+
+fn make_folder(path: &Path, mode: u32) -> Result<(), SandboxError> {
+    fs::create_dir(path).map_err(SandboxError::new(path, "make a folder"))?;
+    set_mode(path, mode)
+}
+
+fn make_folders(path: &Path) -> Result<(), SandboxError> {
+    fs::create_dir_all(path).map_err(SandboxError::new(path, "make a folder to mount on"))
+}
+
+fn set_mode(path: &Path, mode: u32) -> Result<(), SandboxError> {
+    fs::set_permissions(path, fs::Permissions::from_mode(mode))
+        .map_err(SandboxError::new(path, "set its mode"))
+}
+
+/// Where sandboxes have their folders: in memory where that is as good as a disk, else in the folder for temporary
+/// files. The choice is made once.
+pub(super) fn home() -> &'static Path {
+    static HOME: OnceLock<PathBuf> = OnceLock::new();
+    HOME.get_or_init(|| match memory_is_good(Path::new("/dev/shm")) {
+        Ok(()) => PathBuf::from("/dev/shm"),
+        Err(_) => {
+            let temporary = std::env::temp_dir();
+            fs::canonicalize(&temporary).unwrap_or(temporary)
+        }
+    })
+}
+
+/// Whether subjects find there what they would find on a disk: room, programs that can be executed, and attributes
+/// (tmpfs has those of users since Linux 6.6). The reason where they do not.
+pub(super) fn memory_is_good(folder: &Path) -> Result<(), String> {
+    let found =
+        statvfs(folder).map_err(|error| format!("{}: {}", folder.display(), error.desc()))?;
+    let room = found.blocks_available() as u64 * found.fragment_size() as u64;
+    if room < ROOM {
+        return Err(format!(
+            "{} has only {} MiB left",
+            folder.display(),
+            room >> 20
+        ));
+    }
+    if found.flags().contains(FsFlags::ST_NOEXEC) {
+        return Err(format!("{} is mounted noexec", folder.display()));
+    }
+    let probe = tempfile::NamedTempFile::new_in(folder)
+        .map_err(|error| format!("{}: {error}", folder.display()))?;
+    xattr::set(probe.path(), "user.crashlab", b"1")
+        .map_err(|error| format!("{} has no user attributes: {error}", folder.display()))
+}
