@@ -404,7 +404,9 @@ impl OpKind {
             | OpKind::Sync { file, .. }
             | OpKind::SyncRange { file, .. }
             | OpKind::Lock { file, .. } => Some(*file),
-            OpKind::Chmod { file, .. } | OpKind::Chown { file, .. } | OpKind::Xattr { file, .. } => *file,
+            OpKind::Chmod { file, .. }
+            | OpKind::Chown { file, .. }
+            | OpKind::Xattr { file, .. } => *file,
             _ => None,
         }
     }

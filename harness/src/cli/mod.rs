@@ -4,9 +4,13 @@
 mod args;
 mod exit;
 mod init;
+mod interrupt;
 mod list;
 mod output;
 pub mod plan;
+mod record;
+mod replay;
+mod run;
 mod schema;
 mod unwired;
 
@@ -20,10 +24,10 @@ pub use output::Output;
 /// Carries out one command and says how it went. Results go to `output`, complaints to standard error.
 pub fn dispatch(args: &Args, output: &mut Output<'_>) -> Code {
     let done = match &args.command {
-        Command::Run(args) => plan::run(args).map(|plan| unwired::run(&plan, output)),
+        Command::Run(args) => plan::run(args).map(|plan| run::run(&plan, output)),
         Command::List(args) => plan::list(args).map(|plan| list::list(&plan, output)),
-        Command::Record(args) => plan::record(args).map(|plan| unwired::record(&plan, output)),
-        Command::Replay(args) => plan::replay(args).map(|plan| unwired::replay(&plan, output)),
+        Command::Record(args) => plan::record(args).map(|plan| record::record(&plan, output)),
+        Command::Replay(args) => plan::replay(args).map(|plan| replay::replay(&plan, output)),
         Command::Damage(args) => Ok(unwired::damage(args, output)),
         Command::Init(args) => Ok(init::init(args, output)),
         Command::Schema => Ok(schema::schema(output)),

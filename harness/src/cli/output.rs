@@ -73,6 +73,21 @@ impl<'w> Output<'w> {
     }
 }
 
+impl Write for Output<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if !self.closed {
+            let written = self.writer.write_all(bytes);
+            self.note(written);
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Output::flush(self);
+        Ok(())
+    }
+}
+
 /// Prints a complaint to standard error. Where nobody listens there, nothing can be done.
 pub(crate) fn complain(text: &str) {
     let text = text.trim_end();

@@ -20,20 +20,46 @@ pub fn points(events: &[Event], wish: &KillPoint) -> Result<Vec<KillPoint>, Stri
     match wish {
         KillPoint::All => Ok(every_place(events)),
         KillPoint::After(number) if *number as usize <= count => Ok(vec![wish.clone()]),
-        KillPoint::After(number) => Err(format!("there is no op {number}: the recording has {count}")),
-        KillPoint::Inside(number, bytes) => match ops().find(|op| op.number == *number).map(|op| &op.kind) {
-            Some(OpKind::Write { data, .. }) if *bytes > 0 && (*bytes as usize) < data.len() => Ok(vec![wish.clone()]),
-            Some(OpKind::Write { data, .. }) => Err(format!("op {number} writes {} bytes, so it cannot be cut after {bytes}", data.len())),
-            Some(other) => Err(format!("op {number} is a {}, only a write can be cut", other.word())),
-            None => Err(format!("there is no op {number}: the recording has {count}")),
+        KillPoint::After(number) => Err(format!(
+            "there is no op {number}: the recording has {count}"
+        )),
+        KillPoint::Inside(number, bytes) => match ops()
+            .find(|op| op.number == *number)
+            .map(|op| &op.kind)
+        {
+            Some(OpKind::Write { data, .. }) if *bytes > 0 && (*bytes as usize) < data.len() => {
+                Ok(vec![wish.clone()])
+            }
+            Some(OpKind::Write { data, .. }) => Err(format!(
+                "op {number} writes {} bytes, so it cannot be cut after {bytes}",
+                data.len()
+            )),
+            Some(other) => Err(format!(
+                "op {number} is a {}, only a write can be cut",
+                other.word()
+            )),
+            None => Err(format!(
+                "there is no op {number}: the recording has {count}"
+            )),
         },
         KillPoint::Kind(word, nth) => {
             let seen = ops().filter(|op| op.kind.word() == word).count();
-            if *nth as usize <= seen { Ok(vec![wish.clone()]) } else { Err(format!("the recording has {seen} ops of kind `{word}`")) }
+            if *nth as usize <= seen {
+                Ok(vec![wish.clone()])
+            } else {
+                Err(format!("the recording has {seen} ops of kind `{word}`"))
+            }
         }
         KillPoint::Mark(name, nth) => {
-            let seen = events.iter().filter(|event| matches!(&event.what, What::Mark(mark) if mark == name)).count();
-            if *nth as usize <= seen { Ok(vec![wish.clone()]) } else { Err(format!("the subject passes the mark `{name}` {seen} times")) }
+            let seen = events
+                .iter()
+                .filter(|event| matches!(&event.what, What::Mark(mark) if mark == name))
+                .count();
+            if *nth as usize <= seen {
+                Ok(vec![wish.clone()])
+            } else {
+                Err(format!("the subject passes the mark `{name}` {seen} times"))
+            }
         }
     }
 }
@@ -53,7 +79,11 @@ fn every_place(events: &[Event]) -> Vec<KillPoint> {
             What::Op(op) => {
                 if let OpKind::Write { offset, data, .. } = &op.kind {
                     let inside = cuts(*offset, data.len() as u64);
-                    places.extend(inside.into_iter().map(|bytes| KillPoint::Inside(op.number, bytes)));
+                    places.extend(
+                        inside
+                            .into_iter()
+                            .map(|bytes| KillPoint::Inside(op.number, bytes)),
+                    );
                 }
                 places.push(KillPoint::After(op.number));
             }
@@ -75,7 +105,9 @@ pub fn cuts(offset: u64, len: u64) -> Vec<u64> {
     if all.len() <= PLACES_IN_WRITE_MAX {
         return all;
     }
-    (0..PLACES_IN_WRITE_MAX).map(|place| all[place * (all.len() - 1) / (PLACES_IN_WRITE_MAX - 1)]).collect()
+    (0..PLACES_IN_WRITE_MAX)
+        .map(|place| all[place * (all.len() - 1) / (PLACES_IN_WRITE_MAX - 1)])
+        .collect()
 }
 
 /// Kills the run at a place.
@@ -90,7 +122,11 @@ pub struct KillAt {
 impl KillAt {
     /// A director for one run. [`KillPoint::All`] is no place and never comes.
     pub fn new(point: KillPoint) -> KillAt {
-        KillAt { point, seen: 0, reached: false }
+        KillAt {
+            point,
+            seen: 0,
+            reached: false,
+        }
     }
 
     fn count(&mut self, matches: bool, nth: u32) -> bool {
@@ -102,19 +138,27 @@ impl KillAt {
 impl Director for KillAt {
     fn start(&mut self, _program: usize) -> Step {
         self.reached = self.point == KillPoint::After(0);
-        if self.reached { Step::KillAll } else { Step::Go }
+        if self.reached {
+            Step::KillAll
+        } else {
+            Step::Go
+        }
     }
 
     fn before(&mut self, _program: usize, number: u32, op: &OpKind) -> Option<usize> {
         match (&self.point, op) {
-            (KillPoint::Inside(wanted, bytes), OpKind::Write { .. }) if *wanted == number => Some(*bytes as usize),
+            (KillPoint::Inside(wanted, bytes), OpKind::Write { .. }) if *wanted == number => {
+                Some(*bytes as usize)
+            }
             _ => None,
         }
     }
 
     fn after(&mut self, event: &Event) -> Step {
         let here = match (self.point.clone(), &event.what) {
-            (KillPoint::After(number) | KillPoint::Inside(number, _), What::Op(op)) => op.number == number,
+            (KillPoint::After(number) | KillPoint::Inside(number, _), What::Op(op)) => {
+                op.number == number
+            }
             (KillPoint::Kind(word, nth), What::Op(op)) => self.count(op.kind.word() == word, nth),
             (KillPoint::Mark(name, nth), What::Mark(mark)) => self.count(*mark == name, nth),
             _ => false,

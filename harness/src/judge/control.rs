@@ -34,19 +34,27 @@ pub struct ControlError {
 impl Controls {
     /// The end of the recovery from this image with masks applied, if it succeeded.
     pub fn end(&self, image: &Image) -> Option<Image> {
-        self.of_version.get(image).filter(|outcome| outcome.success()).map(|outcome| self.masks.apply(&outcome.image))
+        self.of_version
+            .get(image)
+            .filter(|outcome| outcome.success())
+            .map(|outcome| self.masks.apply(&outcome.image))
     }
 
     /// The end from no file with masks applied, if the recovery can do that.
     pub fn end_from_none(&self) -> Option<Image> {
-        self.none.success().then(|| self.masks.apply(&self.none.image))
+        self.none
+            .success()
+            .then(|| self.masks.apply(&self.none.image))
     }
 
     /// Which versions stand: a doubtful one is struck off if the recovery fails on it, or ends where it ends without
     /// any file while it does not end there from the start.
     pub fn standing(&self, versions: &Versions) -> Vec<bool> {
         let none = self.end_from_none();
-        let from_start = versions.all.first().and_then(|start| self.end(&start.image));
+        let from_start = versions
+            .all
+            .first()
+            .and_then(|start| self.end(&start.image));
         let stands = |version: &super::Version| {
             let end = self.end(&version.image);
             let begins_anew = end.is_some() && end == none && from_start != none;
@@ -57,7 +65,11 @@ impl Controls {
 
     /// The counts of lines and elements in every R(v).
     pub(super) fn counts(&self) -> Vec<Counts> {
-        self.of_version.values().filter(|outcome| outcome.success()).map(|outcome| Counts::of(&outcome.image)).collect()
+        self.of_version
+            .values()
+            .filter(|outcome| outcome.success())
+            .map(|outcome| Counts::of(&outcome.image))
+            .collect()
     }
 
     /// The ends can be compared at all.
@@ -70,8 +82,14 @@ impl Controls {
 pub fn account(outcome: &Outcome) -> String {
     let said = |bytes: &[u8]| -> Vec<String> {
         let text = String::from_utf8_lossy(bytes);
-        let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
-        lines[lines.len().saturating_sub(3)..].iter().map(|line| line.trim_end().to_owned()).collect()
+        let lines: Vec<&str> = text
+            .lines()
+            .filter(|line| !line.trim().is_empty())
+            .collect();
+        lines[lines.len().saturating_sub(3)..]
+            .iter()
+            .map(|line| line.trim_end().to_owned())
+            .collect()
     };
     let mut lines = said(&outcome.finish.stderr);
     if lines.is_empty() {
@@ -84,7 +102,11 @@ pub fn account(outcome: &Outcome) -> String {
 }
 
 /// Whether a run read a state file, or looked in vain for one, before it changed any.
-pub fn reads_first(outcome_start: &super::Tree, events: &[crate::op::Event], state: &State) -> bool {
+pub fn reads_first(
+    outcome_start: &super::Tree,
+    events: &[crate::op::Event],
+    state: &State,
+) -> bool {
     use crate::op::What;
     let mut model = crate::tree::Model::new(outcome_start);
     let mut is_state = |event: &crate::op::Event| -> Option<bool> {

@@ -36,13 +36,23 @@ pub fn judge_crash(case: &CrashCase<'_>) -> Verdict {
         return Verdict::new(Word::Hung, "the recovery did not end within its time");
     }
     if outcome.refuses(case.files) && outcome.image == *case.survivor {
-        return Verdict::new(Word::Refused, format!("the recovery gave up: {}", account(outcome)));
+        return Verdict::new(
+            Word::Refused,
+            format!("the recovery gave up: {}", account(outcome)),
+        );
     }
-    if view.is_allowed_version() && outcome.success() && case.effect_repeated.is_none() && view.ends_right() {
+    if view.is_allowed_version()
+        && outcome.success()
+        && case.effect_repeated.is_none()
+        && view.ends_right()
+    {
         return view.standing_verdict();
     }
     if !view.is_version() && view.proved_end() {
-        return view.checked(Word::Recovered, "what survived is no version, and the recovery mended it");
+        return view.checked(
+            Word::Recovered,
+            "what survived is no version, and the recovery mended it",
+        );
     }
     if let Some(repeated) = view.repeated() {
         return Verdict::new(Word::Repeated, repeated);
@@ -51,18 +61,29 @@ pub fn judge_crash(case: &CrashCase<'_>) -> Verdict {
         return Verdict::new(Word::Torn, view.torn());
     }
     if !outcome.success() {
-        return Verdict::new(Word::Crashed, format!("the recovery failed on a whole file: {}", account(outcome)));
+        return Verdict::new(
+            Word::Crashed,
+            format!("the recovery failed on a whole file: {}", account(outcome)),
+        );
     }
     if view.restarted() {
-        return Verdict::new(Word::Restarted, "the recovery ended as if there had been no file");
+        return Verdict::new(
+            Word::Restarted,
+            "the recovery ended as if there had been no file",
+        );
     }
     if let Some(lost) = view.lost() {
         return Verdict::new(Word::Lost, lost);
     }
     if !case.controls.ends_are_stable() {
-        return Verdict::not_measured("the recovery's ends differ between equal runs, in more than times");
+        return Verdict::not_measured(
+            "the recovery's ends differ between equal runs, in more than times",
+        );
     }
-    Verdict::new(Word::Diverged, "the recovery ended elsewhere than from any version")
+    Verdict::new(
+        Word::Diverged,
+        "the recovery ended elsewhere than from any version",
+    )
 }
 
 /// What the rules ask of a case, worked out once.
@@ -87,8 +108,15 @@ impl<'a> View<'a> {
 
     /// Positions of the versions that the survivor equals.
     fn positions(&self) -> impl Iterator<Item = usize> {
-        let all = self.case.versions.all.iter().zip(&self.standing).enumerate();
-        all.filter(|(_, (version, stands))| **stands && version.image == *self.case.survivor).map(|(position, _)| position)
+        let all = self
+            .case
+            .versions
+            .all
+            .iter()
+            .zip(&self.standing)
+            .enumerate();
+        all.filter(|(_, (version, stands))| **stands && version.image == *self.case.survivor)
+            .map(|(position, _)| position)
     }
 
     fn is_version(&self) -> bool {
@@ -96,7 +124,8 @@ impl<'a> View<'a> {
     }
 
     fn is_allowed_version(&self) -> bool {
-        self.positions().any(|position| position >= self.case.versions.promised)
+        self.positions()
+            .any(|position| position >= self.case.versions.promised)
     }
 
     /// The end is the survivor's own R(v), or ends cannot tell and the surviving bytes alone count.
@@ -110,7 +139,9 @@ impl<'a> View<'a> {
         let controls = self.case.controls;
         let promised = self.case.versions.promised;
         let end_of = |position: usize| controls.end(&self.case.versions.all[position].image);
-        let is_end = |position: &usize| self.standing[*position] && end_of(*position).as_ref() == Some(&self.end);
+        let is_end = |position: &usize| {
+            self.standing[*position] && end_of(*position).as_ref() == Some(&self.end)
+        };
         let older = (0..promised).any(|position| is_end(&position));
         let from_nothing = controls.began_with_state && self.none.as_ref() == Some(&self.end);
         self.case.outcome.success()
@@ -135,7 +166,10 @@ impl<'a> View<'a> {
     /// A good verdict stands only if the scenario's own check agrees.
     fn checked(&self, word: Word, why: &str) -> Verdict {
         match self.case.check_failed {
-            Some(said) => Verdict::new(Word::Diverged, format!("the scenario's check failed on the end: {said}")),
+            Some(said) => Verdict::new(
+                Word::Diverged,
+                format!("the scenario's check failed on the end: {said}"),
+            ),
             None => Verdict::new(word, why),
         }
     }
@@ -143,7 +177,11 @@ impl<'a> View<'a> {
     /// Each file by itself is whole, and something stands in the end more often than it may.
     fn repeated(&self) -> Option<String> {
         let whole = |(path, content): (&std::path::PathBuf, &Content)| {
-            self.case.versions.of_file.get(path).is_some_and(|known| known.contains(content))
+            self.case
+                .versions
+                .of_file
+                .get(path)
+                .is_some_and(|known| known.contains(content))
         };
         if !(self.is_version() || self.case.survivor.files.iter().all(whole)) {
             return None;
@@ -165,8 +203,15 @@ impl<'a> View<'a> {
     }
 
     fn restarted(&self) -> bool {
-        let from_start = self.case.versions.all.first().and_then(|start| self.case.controls.end(&start.image));
-        self.case.controls.began_with_state && self.none.as_ref() == Some(&self.end) && from_start != self.none
+        let from_start = self
+            .case
+            .versions
+            .all
+            .first()
+            .and_then(|start| self.case.controls.end(&start.image));
+        self.case.controls.began_with_state
+            && self.none.as_ref() == Some(&self.end)
+            && from_start != self.none
     }
 
     fn lost(&self) -> Option<String> {
@@ -175,7 +220,11 @@ impl<'a> View<'a> {
             return Some("what survived is older than what had been acknowledged".to_owned());
         }
         let older = &self.case.versions.all[..promised.min(self.case.versions.all.len())];
-        let ends_older = older.iter().any(|version| self.case.controls.end(&version.image).as_ref() == Some(&self.end));
-        ends_older.then(|| "the recovery ended as from a state older than what had been acknowledged".to_owned())
+        let ends_older = older
+            .iter()
+            .any(|version| self.case.controls.end(&version.image).as_ref() == Some(&self.end));
+        ends_older.then(|| {
+            "the recovery ended as from a state older than what had been acknowledged".to_owned()
+        })
     }
 }

@@ -10,18 +10,31 @@ pub fn judge_idle(outcome: &Outcome, never: &[String]) -> Verdict {
         return Verdict::new(Word::Hung, "it did not end within its time");
     }
     if !outcome.success() {
-        return Verdict::new(Word::Crashed, format!("it failed with nothing to do: {}", account(outcome)));
+        return Verdict::new(
+            Word::Crashed,
+            format!("it failed with nothing to do: {}", account(outcome)),
+        );
     }
-    let passed = outcome.trace.events.iter().find_map(|event| match &event.what {
-        What::Mark(name) if never.contains(name) => Some(name),
-        _ => None,
-    });
+    let passed = outcome
+        .trace
+        .events
+        .iter()
+        .find_map(|event| match &event.what {
+            What::Mark(name) if never.contains(name) => Some(name),
+            _ => None,
+        });
     if let Some(mark) = passed {
-        return Verdict::new(Word::Repeated, format!("it passed the mark `{mark}` with nothing to do"));
+        return Verdict::new(
+            Word::Repeated,
+            format!("it passed the mark `{mark}` with nothing to do"),
+        );
     }
     let ops = outcome.trace.ops().filter(|op| op.kind.changes()).count();
     if ops > 0 {
-        return Verdict::new(Word::Repeated, format!("it wrote with nothing to do ({ops} ops that change files)"));
+        return Verdict::new(
+            Word::Repeated,
+            format!("it wrote with nothing to do ({ops} ops that change files)"),
+        );
     }
     if outcome.start != outcome.end {
         return Verdict::new(Word::Diverged, "it changed files with nothing to do");

@@ -29,6 +29,8 @@ pub struct Image {
 pub struct State {
     /// Files and folders, relative to the watched folder.
     pub paths: Vec<PathBuf>,
+    /// The absolute path at which the programs see the watched folder: links to it stay inside.
+    pub seen: PathBuf,
     /// Among them, those that may hold anything after a crash; they are left out.
     pub volatile: Vec<PathBuf>,
 }
@@ -43,7 +45,7 @@ impl State {
     pub fn image_of(&self, model: &Model) -> Image {
         let mut image = Image::default();
         for path in &self.paths {
-            match model.resolve(path) {
+            match model.resolve(path, &self.seen) {
                 Some(inode) => self.collect(model, path, inode, &mut image),
                 None => _ = image.files.insert(path.clone(), Content::Absent),
             }
@@ -73,7 +75,9 @@ impl State {
         let mut result = tree.clone();
         let old = self.image_of(&model);
         for path in old.files.keys().chain(image.files.keys()) {
-            let Some(place) = model.resolve_path(path) else { continue };
+            let Some(place) = model.resolve_path(path, &self.seen) else {
+                continue;
+            };
             match image.files.get(path) {
                 None | Some(Content::Absent) => _ = result.nodes.remove(&place),
                 Some(Content::Special) => {}
@@ -85,7 +89,9 @@ impl State {
 
     /// The state path by which a file is known, if it is one: the inode is named by it, or lies below it.
     pub fn path_of(&self, model: &Model, inode: Inode) -> Option<PathBuf> {
-        self.paths.iter().find_map(|path| below(model, path, model.resolve(path)?, inode))
+        self.paths
+            .iter()
+            .find_map(|path| below(model, path, model.resolve(path, &self.seen)?, inode))
     }
 }
 
@@ -93,13 +99,17 @@ fn below(model: &Model, path: &Path, at: Inode, wanted: Inode) -> Option<PathBuf
     if at == wanted {
         return Some(path.to_owned());
     }
-    model.names(at)?.find_map(|(name, child)| below(model, &path.join(name), child, wanted))
+    model
+        .names(at)?
+        .find_map(|(name, child)| below(model, &path.join(name), child, wanted))
 }
 
 impl Image {
     /// No state file is there at all.
     pub fn is_nothing(&self) -> bool {
-        self.files.values().all(|content| *content == Content::Absent)
+        self.files
+            .values()
+            .all(|content| *content == Content::Absent)
     }
 }
 
@@ -111,12 +121,31 @@ fn put_file(tree: &mut Tree, like: &Tree, place: PathBuf, bytes: &Data) {
     }
     let folder = place.parent().and_then(|folder| tree.nodes.get(folder));
     let (uid, gid) = folder.map_or((0, 0), |folder| (folder.uid, folder.gid));
-    let new = || Node { kind: NodeKind::Folder, mode: 0o644, uid, gid, hard_link: None, xattrs: BTreeMap::new() };
-    let node = tree.nodes.get(&place).or_else(|| like.nodes.get(&place)).cloned().unwrap_or_else(new);
+    let new = || Node {
+        kind: NodeKind::Folder,
+        mode: 0o644,
+        uid,
+        gid,
+        hard_link: None,
+        xattrs: BTreeMap::new(),
+    };
+    let node = tree
+        .nodes
+        .get(&place)
+        .or_else(|| like.nodes.get(&place))
+        .cloned()
+        .unwrap_or_else(new);
     let group = node.hard_link;
-    let node = Node { kind: NodeKind::File(bytes.clone()), ..node };
+    let node = Node {
+        kind: NodeKind::File(bytes.clone()),
+        ..node
+    };
     // All names of one file have the same bytes.
-    for other in tree.nodes.values_mut().filter(|other| group.is_some() && other.hard_link == group) {
+    for other in tree
+        .nodes
+        .values_mut()
+        .filter(|other| group.is_some() && other.hard_link == group)
+    {
         other.kind = node.kind.clone();
     }
     tree.nodes.insert(place, node);

@@ -45,25 +45,44 @@ impl Masks {
             };
             (path.clone(), content)
         };
-        Image { files: image.files.iter().map(masked).collect() }
+        Image {
+            files: image.files.iter().map(masked).collect(),
+        }
     }
 
     /// Every mask as a line for the report.
     pub fn lines(&self) -> Vec<String> {
-        let masked = self.of_file.iter().flat_map(|(path, places)| places.iter().map(move |place| line(path, place)));
-        let unstable = self.unstable.iter().map(|path| format!("{}: differs between equal runs", path.display()));
+        let masked = self
+            .of_file
+            .iter()
+            .flat_map(|(path, places)| places.iter().map(move |place| line(path, place)));
+        let unstable = self
+            .unstable
+            .iter()
+            .map(|path| format!("{}: differs between equal runs", path.display()));
         masked.chain(unstable).collect()
     }
 }
 
 fn line(path: &Path, place: &str) -> String {
-    format!("{}: {}", path.display(), if place.is_empty() { "the whole value" } else { place })
+    format!(
+        "{}: {}",
+        path.display(),
+        if place.is_empty() {
+            "the whole value"
+        } else {
+            place
+        }
+    )
 }
 
 fn differing(a: Option<&Content>, b: Option<&Content>) -> Option<BTreeSet<String>> {
     let (a, b) = (a?.bytes()?, b?.bytes()?);
     let mut places = BTreeSet::new();
-    if let (Ok(a), Ok(b)) = (serde_json::from_slice::<Value>(a), serde_json::from_slice::<Value>(b)) {
+    if let (Ok(a), Ok(b)) = (
+        serde_json::from_slice::<Value>(a),
+        serde_json::from_slice::<Value>(b),
+    ) {
         pointers(&a, &b, "", &mut places);
         return Some(places);
     }
@@ -71,7 +90,12 @@ fn differing(a: Option<&Content>, b: Option<&Content>) -> Option<BTreeSet<String
     if a.len() != b.len() {
         return None;
     }
-    places.extend((1..).zip(a.iter().zip(&b)).filter(|(_, (a, b))| a != b).map(|(number, _)| format!("line {number}")));
+    places.extend(
+        (1..)
+            .zip(a.iter().zip(&b))
+            .filter(|(_, (a, b))| a != b)
+            .map(|(number, _)| format!("line {number}")),
+    );
     Some(places)
 }
 
@@ -82,10 +106,14 @@ fn is_newline(byte: &u8) -> bool {
 fn pointers(a: &Value, b: &Value, at: &str, places: &mut BTreeSet<String>) {
     match (a, b) {
         (Value::Object(a), Value::Object(b)) if a.keys().eq(b.keys()) => {
-            a.iter().zip(b.values()).for_each(|((key, a), b)| pointers(a, b, &format!("{at}/{}", escape(key)), places));
+            a.iter()
+                .zip(b.values())
+                .for_each(|((key, a), b)| pointers(a, b, &format!("{at}/{}", escape(key)), places));
         }
         (Value::Array(a), Value::Array(b)) if a.len() == b.len() => {
-            a.iter().zip(b).for_each(|(a, b)| pointers(a, b, &format!("{at}/*"), places));
+            a.iter()
+                .zip(b)
+                .for_each(|(a, b)| pointers(a, b, &format!("{at}/*"), places));
         }
         (a, b) if a == b => {}
         _ => _ = places.insert(at.to_owned()),
@@ -102,11 +130,16 @@ fn blank(bytes: &[u8], places: &BTreeSet<String>) -> Vec<u8> {
         blank_value(&mut value, "", places);
         return value.to_string().into_bytes();
     }
-    let blank_line = |(number, line): (usize, &[u8])| match places.contains(&format!("line {number}")) {
-        true => b"(masked)".to_vec(),
-        false => line.to_vec(),
-    };
-    (1..).zip(bytes.split(is_newline)).map(blank_line).collect::<Vec<_>>().join(&b'\n')
+    let blank_line =
+        |(number, line): (usize, &[u8])| match places.contains(&format!("line {number}")) {
+            true => b"(masked)".to_vec(),
+            false => line.to_vec(),
+        };
+    (1..)
+        .zip(bytes.split(is_newline))
+        .map(blank_line)
+        .collect::<Vec<_>>()
+        .join(&b'\n')
 }
 
 fn blank_value(value: &mut Value, at: &str, places: &BTreeSet<String>) {
@@ -116,9 +149,13 @@ fn blank_value(value: &mut Value, at: &str, places: &BTreeSet<String>) {
     }
     match value {
         Value::Object(members) => {
-            members.iter_mut().for_each(|(key, member)| blank_value(member, &format!("{at}/{}", escape(key)), places));
+            members.iter_mut().for_each(|(key, member)| {
+                blank_value(member, &format!("{at}/{}", escape(key)), places)
+            });
         }
-        Value::Array(items) => items.iter_mut().for_each(|item| blank_value(item, &format!("{at}/*"), places)),
+        Value::Array(items) => items
+            .iter_mut()
+            .for_each(|item| blank_value(item, &format!("{at}/*"), places)),
         _ => {}
     }
 }
@@ -128,17 +165,28 @@ mod tests {
     use super::*;
 
     fn image(text: &str) -> Image {
-        Image { files: [("f".into(), Content::Bytes(text.as_bytes().to_vec().into()))].into() }
+        Image {
+            files: [("f".into(), Content::Bytes(text.as_bytes().to_vec().into()))].into(),
+        }
     }
 
     #[test]
     fn a_time_in_json_is_masked_and_nothing_else() {
         let mut masks = Masks::default();
-        masks.learn(&image(r#"{"n":1,"log":[{"t":1,"x":1}]}"#), &image(r#"{"n":1,"log":[{"t":2,"x":1}]}"#));
+        masks.learn(
+            &image(r#"{"n":1,"log":[{"t":1,"x":1}]}"#),
+            &image(r#"{"n":1,"log":[{"t":2,"x":1}]}"#),
+        );
         assert_eq!(masks.lines(), ["f: /log/*/t"]);
         let end = masks.apply(&image(r#"{"n":1,"log":[{"t":3,"x":1},{"t":4,"x":2}]}"#));
-        assert_eq!(end, masks.apply(&image(r#"{"n":1,"log":[{"t":5,"x":1},{"t":6,"x":2}]}"#)));
-        assert_ne!(end, masks.apply(&image(r#"{"n":1,"log":[{"t":3,"x":1},{"t":4,"x":3}]}"#)));
+        assert_eq!(
+            end,
+            masks.apply(&image(r#"{"n":1,"log":[{"t":5,"x":1},{"t":6,"x":2}]}"#))
+        );
+        assert_ne!(
+            end,
+            masks.apply(&image(r#"{"n":1,"log":[{"t":3,"x":1},{"t":4,"x":3}]}"#))
+        );
     }
 
     #[test]

@@ -65,7 +65,9 @@ impl Outcome {
     /// Non-zero exit, and its output names one of these files (see [`names_file`]).
     pub fn refuses(&self, files: &[PathBuf]) -> bool {
         matches!(self.finish.exit, Exit::Code(code) if code != 0)
-            && files.iter().any(|file| names_file(&self.finish.stderr, file) || names_file(&self.finish.stdout, file))
+            && files.iter().any(|file| {
+                names_file(&self.finish.stderr, file) || names_file(&self.finish.stdout, file)
+            })
     }
 }
 
@@ -82,7 +84,11 @@ pub struct Verdict {
 
 impl Verdict {
     fn new(word: Word, why: impl Into<String>) -> Verdict {
-        Verdict { word, grade: word.grade(), why: why.into() }
+        Verdict {
+            word,
+            grade: word.grade(),
+            why: why.into(),
+        }
     }
 
     /// Nothing is known, for this reason.

@@ -16,13 +16,17 @@ pub fn names(output: &[u8], file: &Path) -> bool {
 fn has_word(line: &[u8], word: &[u8]) -> bool {
     !word.is_empty()
         && line.windows(word.len()).enumerate().any(|(at, window)| {
-            window == word && !continues_before(&line[..at]) && !continues_after(&line[at + word.len()..])
+            window == word
+                && !continues_before(&line[..at])
+                && !continues_after(&line[at + word.len()..])
         })
 }
 
 /// `my-state.json` is another file than `state.json`; `dir/state.json` is the same.
 fn continues_before(before: &[u8]) -> bool {
-    before.last().is_some_and(|byte| byte.is_ascii_alphanumeric() || b"_-.".contains(byte) || *byte >= 0x80)
+    before
+        .last()
+        .is_some_and(|byte| byte.is_ascii_alphanumeric() || b"_-.".contains(byte) || *byte >= 0x80)
 }
 
 /// `state.json.tmp` is another file than `state.json`; `state.json.` ends a sentence.
@@ -41,10 +45,22 @@ mod tests {
     #[test]
     fn whole_words_only() {
         let file = Path::new("dir/state.json");
-        for line in ["error: state.json: damaged", "cannot load `dir/state.json`", "/tmp/w/dir/state.json", "see state.json."] {
+        for line in [
+            "error: state.json: damaged",
+            "cannot load `dir/state.json`",
+            "/tmp/w/dir/state.json",
+            "see state.json.",
+        ] {
             assert!(names(line.as_bytes(), file), "{line}");
         }
-        for line in ["", "error: damaged", "my-state.json: bad", "state.json.tmp: bad", "state.jsonl", "  open(\"state.json\")"] {
+        for line in [
+            "",
+            "error: damaged",
+            "my-state.json: bad",
+            "state.json.tmp: bad",
+            "state.jsonl",
+            "  open(\"state.json\")",
+        ] {
             assert!(!names(line.as_bytes(), file), "{line}");
         }
     }

@@ -13,13 +13,21 @@ impl Counts {
     pub fn of(image: &Image) -> Counts {
         let mut counts = HashMap::new();
         for (path, content) in &image.files {
-            let Some(bytes) = content.bytes() else { continue };
+            let Some(bytes) = content.bytes() else {
+                continue;
+            };
             let mut found = BTreeMap::new();
             match serde_json::from_slice::<serde_json::Value>(bytes) {
-                Ok(value @ (serde_json::Value::Array(_) | serde_json::Value::Object(_))) => elements(&value, "", &mut found),
+                Ok(value @ (serde_json::Value::Array(_) | serde_json::Value::Object(_))) => {
+                    elements(&value, "", &mut found)
+                }
                 _ => lines(bytes, &mut found),
             }
-            counts.extend(found.into_iter().map(|(word, count)| ((path.clone(), word), count)));
+            counts.extend(
+                found
+                    .into_iter()
+                    .map(|(word, count)| ((path.clone(), word), count)),
+            );
         }
         Counts(counts)
     }
@@ -29,7 +37,12 @@ impl Counts {
         let mut more: Vec<_> = self
             .0
             .iter()
-            .filter(|(key, count)| **count > 1 && others.clone().all(|other| other.0.get(*key).copied().unwrap_or(0) < **count))
+            .filter(|(key, count)| {
+                **count > 1
+                    && others
+                        .clone()
+                        .all(|other| other.0.get(*key).copied().unwrap_or(0) < **count)
+            })
             .map(|((path, word), count)| {
                 let word = word.rsplit('\u{0}').next().unwrap_or(word);
                 format!("{count} times in {}: {word}", path.display())
@@ -41,8 +54,13 @@ impl Counts {
 }
 
 fn lines(bytes: &[u8], found: &mut BTreeMap<String, usize>) {
-    for line in bytes.split(|byte| *byte == b'\n').filter(|line| !line.trim_ascii().is_empty()) {
-        *found.entry(String::from_utf8_lossy(line).into_owned()).or_default() += 1;
+    for line in bytes
+        .split(|byte| *byte == b'\n')
+        .filter(|line| !line.trim_ascii().is_empty())
+    {
+        *found
+            .entry(String::from_utf8_lossy(line).into_owned())
+            .or_default() += 1;
     }
 }
 
@@ -56,7 +74,9 @@ fn elements(value: &serde_json::Value, place: &str, found: &mut BTreeMap<String,
             }
         }
         serde_json::Value::Object(members) => {
-            members.iter().for_each(|(name, member)| elements(member, &format!("{place}/{name}"), found));
+            members
+                .iter()
+                .for_each(|(name, member)| elements(member, &format!("{place}/{name}"), found));
         }
         _ => {}
     }
@@ -69,7 +89,9 @@ mod tests {
 
     fn counts(text: &str) -> Counts {
         let mut image = Image::default();
-        image.files.insert("f".into(), Content::Bytes(text.as_bytes().to_vec().into()));
+        image
+            .files
+            .insert("f".into(), Content::Bytes(text.as_bytes().to_vec().into()));
         Counts::of(&image)
     }
 
@@ -77,10 +99,26 @@ mod tests {
     fn more_often_than_in_any_other() {
         let others = [counts("a\nb\n"), counts("a\na\nb\n")];
         assert_eq!(counts("a\na\nb\n").repeated(others.iter()), None);
-        assert_eq!(counts("a\na\na\n").repeated(others.iter()).as_deref(), Some("3 times in f: a"));
-        assert_eq!(counts("c\n").repeated(others.iter()), None, "once is not again");
+        assert_eq!(
+            counts("a\na\na\n").repeated(others.iter()).as_deref(),
+            Some("3 times in f: a")
+        );
+        assert_eq!(
+            counts("c\n").repeated(others.iter()),
+            None,
+            "once is not again"
+        );
         let others = [counts(r#"{"done":["q1"]}"#)];
-        assert_eq!(counts(r#"{"done":["q1","q1"]}"#).repeated(others.iter()).as_deref(), Some("2 times in f: \"q1\""));
-        assert_eq!(counts(r#"{"done":["q1"],"open":["q1"]}"#).repeated(others.iter()), None, "two arrays");
+        assert_eq!(
+            counts(r#"{"done":["q1","q1"]}"#)
+                .repeated(others.iter())
+                .as_deref(),
+            Some("2 times in f: \"q1\"")
+        );
+        assert_eq!(
+            counts(r#"{"done":["q1"],"open":["q1"]}"#).repeated(others.iter()),
+            None,
+            "two arrays"
+        );
     }
 }

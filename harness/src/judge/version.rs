@@ -79,7 +79,8 @@ impl Promises {
     }
 
     fn by_line(&self, text: &[u8]) -> bool {
-        text.split(|byte| *byte == b'\n').any(|line| self.lines.iter().any(|wanted| wanted.is_match(line)))
+        text.split(|byte| *byte == b'\n')
+            .any(|line| self.lines.iter().any(|wanted| wanted.is_match(line)))
     }
 }
 
@@ -162,7 +163,12 @@ impl<'a> Finder<'a> {
             model.apply(event)?;
             if matches!(&event.what, What::Op(op) if op.kind.changes()) {
                 let now = self.state.image_of(&model);
-                changed.extend(now.files.iter().filter(|(path, content)| start.files.get(*path) != Some(content)).map(|(path, _)| path.clone()));
+                changed.extend(
+                    now.files
+                        .iter()
+                        .filter(|(path, content)| start.files.get(*path) != Some(content))
+                        .map(|(path, _)| path.clone()),
+                );
             }
         }
         Ok(changed)
@@ -183,7 +189,11 @@ impl<'a> Finder<'a> {
                 }
             }
             What::Mark(name) => {
-                if self.unfinished.keys().all(|inode| self.state.path_of(&self.model, *inode).is_none()) {
+                if self
+                    .unfinished
+                    .keys()
+                    .all(|inode| self.state.path_of(&self.model, *inode).is_none())
+                {
                     self.push(Origin::Mark, position);
                     self.each_file();
                 }
@@ -203,28 +213,41 @@ impl<'a> Finder<'a> {
 
     fn see_op(&mut self, position: usize, kind: &OpKind) {
         match kind {
-            OpKind::Write { file, data, append, .. } => {
-                let Some(inode) = self.model.inode(*file) else { return };
+            OpKind::Write {
+                file, data, append, ..
+            } => {
+                let Some(inode) = self.model.inode(*file) else {
+                    return;
+                };
                 self.dirty.insert(inode);
-                if *append && self.unfinished.get(&inode) != Some(&Begun::Truncated) && self.ends_lines(inode, data.len()) {
+                if *append
+                    && self.unfinished.get(&inode) != Some(&Begun::Truncated)
+                    && self.ends_lines(inode, data.len())
+                {
                     self.file_version(inode, Origin::Append, position);
                 }
             }
             OpKind::Truncate { file, by_open, .. } => {
-                let Some(inode) = self.model.inode(*file) else { return };
+                let Some(inode) = self.model.inode(*file) else {
+                    return;
+                };
                 self.dirty.insert(inode);
                 if *by_open {
                     self.unfinished.insert(inode, Begun::Truncated);
                 }
             }
             OpKind::Create { file, .. } => {
-                let Some(inode) = self.model.inode(*file) else { return };
+                let Some(inode) = self.model.inode(*file) else {
+                    return;
+                };
                 // A new file under the state's own name is as unfinished as a truncated one.
                 self.dirty.insert(inode);
                 self.unfinished.insert(inode, Begun::Created);
             }
             OpKind::Allocate { file, .. } => self.dirty.extend(self.model.inode(*file)),
-            OpKind::Rename { to, from, exchange, .. } => {
+            OpKind::Rename {
+                to, from, exchange, ..
+            } => {
                 self.named(to, position);
                 if *exchange {
                     self.named(from, position);
@@ -232,7 +255,9 @@ impl<'a> Finder<'a> {
             }
             OpKind::Link { to, .. } | OpKind::Symlink { path: to, .. } => self.named(to, position),
             OpKind::Sync { file, .. } => {
-                let Some(inode) = self.model.inode(*file) else { return };
+                let Some(inode) = self.model.inode(*file) else {
+                    return;
+                };
                 if self.dirty.contains(&inode) && !self.unfinished.contains_key(&inode) {
                     self.file_version(inode, Origin::Sync, position);
                 }
@@ -243,11 +268,16 @@ impl<'a> Finder<'a> {
 
     /// A name was given: every state file that is reached by it has a new version.
     fn named(&mut self, path: &std::path::Path, position: usize) {
-        let Some(inode) = self.model.resolve(path) else { return };
+        let Some(inode) = self.model.resolve(path, &self.state.seen) else {
+            return;
+        };
         self.unfinished.remove(&inode);
         let mut open = vec![inode];
         while let Some(inode) = open.pop() {
-            let below: Option<Vec<Inode>> = self.model.names(inode).map(|names| names.map(|(_, inode)| inode).collect());
+            let below: Option<Vec<Inode>> = self
+                .model
+                .names(inode)
+                .map(|names| names.map(|(_, inode)| inode).collect());
             match below {
                 Some(below) => open.extend(below),
                 None => self.file_version(inode, Origin::Name, position),
@@ -257,17 +287,26 @@ impl<'a> Finder<'a> {
 
     /// A file of whole lines has versions only where a line ends; any other has one after each append.
     fn ends_lines(&self, inode: Inode, appended: usize) -> bool {
-        let Some(bytes) = self.model.bytes(inode) else { return false };
+        let Some(bytes) = self.model.bytes(inode) else {
+            return false;
+        };
         let before = &bytes[..bytes.len().saturating_sub(appended)];
-        bytes.ends_with(b"\n") || !(before.is_empty() || before.ends_with(b"\n") || before.contains(&b'\n'))
+        bytes.ends_with(b"\n")
+            || !(before.is_empty() || before.ends_with(b"\n") || before.contains(&b'\n'))
     }
 
     fn file_version(&mut self, inode: Inode, origin: Origin, position: usize) {
         self.dirty.remove(&inode);
-        let Some(path) = self.state.path_of(&self.model, inode) else { return };
+        let Some(path) = self.state.path_of(&self.model, inode) else {
+            return;
+        };
         if let Some(bytes) = self.model.bytes(inode) {
             let content = Content::Bytes(crate::op::Data(bytes.into()));
-            self.found.of_file.entry(path.clone()).or_default().insert(content);
+            self.found
+                .of_file
+                .entry(path.clone())
+                .or_default()
+                .insert(content);
         }
         self.fresh.insert(path);
         if self.changed.is_subset(&self.fresh) {
@@ -284,8 +323,11 @@ impl<'a> Finder<'a> {
     fn push(&mut self, origin: Origin, at_event: usize) {
         self.fresh.clear();
         let image = self.state.image_of(&self.model);
-        if self.found.all.last().is_none_or(|last| last.image != image) {
-            self.found.all.push(Version { image, origin, after_op: self.op, at_event });
+        match self.found.all.last_mut().filter(|last| last.image == image) {
+            // The end stands for certain, however its bytes first came about.
+            Some(last) if origin == Origin::End && last.origin != Origin::Start => last.origin = Origin::End,
+            Some(_) => {}
+            None => self.found.all.push(Version { image, origin, after_op: self.op, at_event }),
         }
     }
 

@@ -2,7 +2,17 @@
 
 /// A verdict or a warning, as scenarios, reports and case lists write it.
 #[derive(
-    Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize, schemars::JsonSchema,
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    Hash,
+    PartialOrd,
+    Ord,
+    serde::Serialize,
+    serde::Deserialize,
+    schemars::JsonSchema,
 )]
 #[serde(rename_all = "kebab-case")]
 pub enum Word {
@@ -116,7 +126,12 @@ impl Word {
     /// How it counts after a kill, an overlap or an undisturbed run; only `refused` counts otherwise after damage.
     pub fn grade(self) -> Grade {
         match self {
-            Word::Old | Word::New | Word::Recovered | Word::Unchanged | Word::Serial | Word::Noticed => Grade::Good,
+            Word::Old
+            | Word::New
+            | Word::Recovered
+            | Word::Unchanged
+            | Word::Serial
+            | Word::Noticed => Grade::Good,
             Word::Leftover | Word::Metadata => Grade::Warning,
             Word::NotMeasured | Word::Skipped => Grade::Unknown,
             _ => Grade::Fault,
@@ -125,7 +140,11 @@ impl Word {
 
     /// How it counts after damage: there a refusal is what must come.
     pub fn grade_after_damage(self) -> Grade {
-        if self == Word::Refused { Grade::Good } else { self.grade() }
+        if self == Word::Refused {
+            Grade::Good
+        } else {
+            self.grade()
+        }
     }
 }
 

@@ -1,6 +1,5 @@
 //! What the running of faults gives: a case with all the evidence, judged when the controls are complete.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::judge::{Verdict, Word};
@@ -22,14 +21,19 @@ pub struct Case {
 /// What a person needs to see of a case.
 #[derive(Debug, Clone, Default)]
 pub struct Evidence {
-    /// The tree that the recovery, or what was tried, began with.
-    pub found: Option<Arc<Tree>>,
-    /// The tree that it should have been, to show the difference.
-    pub wanted: Option<Arc<Tree>>,
-    /// Ops around the crash point, a line each.
+    /// The tree before the run.
+    pub before: Option<Arc<Tree>>,
+    /// The tree that the recovery began with: after the kill, or with the damage in it.
+    pub crashed: Option<Arc<Tree>>,
+    /// The tree at the end.
+    pub ended: Option<Arc<Tree>>,
+    /// Events up to the crash point, a line each.
     pub ops: Vec<String>,
-    /// What the recovery said.
+    /// What was said by the program that was judged.
     pub said: String,
-    /// The state paths.
-    pub state: Vec<PathBuf>,
+}
+
+/// Both streams of a program's output, as far as they are text.
+pub(super) fn said(end: &crate::subject::End) -> String {
+    String::from_utf8_lossy(&[end.stderr.as_slice(), &end.stdout].concat()).into_owned()
 }

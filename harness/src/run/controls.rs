@@ -1,77 +1,24 @@
-//! Running the controls, and the memory of recoveries that spares running one twice on equal trees.
+//! Running the controls: where the recovery ends without any fault.
 
-use std::cell::RefCell;
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use super::stage::{Stage, show};
 use super::LabError;
+use super::stage::{Stage, show};
 use crate::judge::{Controls, Image, Masks, Outcome, Versions, account};
 use crate::recording::Recording;
-use crate::scenario::CommandLine;
+use crate::recovery::Recoveries;
 use crate::tree::Tree;
 
 /// Controls that must be equal are run at least so far apart, so that times to the second show.
 pub const CONTROLS_APART: Duration = Duration::from_millis(1100);
-
-/// Everything that a scenario's recovery was run on so far.
-#[derive(Debug)]
-pub struct Recoveries<'a> {
-    stage: &'a Stage<'a>,
-    outcomes: RefCell<HashMap<[u8; 32], Outcome>>,
-    checks: RefCell<HashMap<[u8; 32], Option<String>>>,
-}
-
-impl<'a> Recoveries<'a> {
-    /// None yet.
-    pub fn new(stage: &'a Stage<'a>) -> Recoveries<'a> {
-        Recoveries { stage, outcomes: RefCell::default(), checks: RefCell::default() }
-    }
-
-    /// The recovery's outcome on this tree; equal trees are run once.
-    ///
-    /// # Errors
-    ///
-    /// As [`Stage::run`].
-    pub fn on(&self, tree: &Tree) -> Result<Outcome, LabError> {
-        let hash = tree.hash();
-        if let Some(outcome) = self.outcomes.borrow().get(&hash) {
-            return Ok(outcome.clone());
-        }
-        let outcome = self.stage.outcome(self.command(), &Arc::new(tree.clone()))?;
-        self.outcomes.borrow_mut().insert(hash, outcome.clone());
-        Ok(outcome)
-    }
-
-    /// What the scenario's check says of this tree, if it has one and that fails.
-    ///
-    /// # Errors
-    ///
-    /// As [`Stage::run`].
-    pub fn check(&self, tree: &Arc<Tree>) -> Result<Option<String>, LabError> {
-        let Some(command) = &self.stage.scenario.recovery.check else { return Ok(None) };
-        let hash = tree.hash();
-        if let Some(said) = self.checks.borrow().get(&hash) {
-            return Ok(said.clone());
-        }
-        let outcome = self.stage.outcome(command, tree)?;
-        let said = (!outcome.success()).then(|| account(&outcome));
-        self.checks.borrow_mut().insert(hash, said.clone());
-        Ok(said)
-    }
-
-    fn command(&self) -> &CommandLine {
-        &self.stage.scenario.recovery.command
-    }
-}
 
 /// The first round of controls; the second, which shows what times do, comes later by [`FirstRound::finish`].
 #[derive(Debug)]
 pub struct FirstRound {
     controls: Controls,
     again: Vec<(Arc<Tree>, Image)>,
-    since: Instant,
 }
 
 impl FirstRound {
@@ -80,9 +27,13 @@ impl FirstRound {
     /// # Errors
     ///
     /// [`LabError::Scenario`] where the recovery fails from the start's or the end's state.
-    pub fn run(recoveries: &Recoveries<'_>, recording: &Recording, versions: &Versions) -> Result<FirstRound, LabError> {
-        let state = &recoveries.stage.state;
-        let none_tree = without_state(recording, recoveries.stage);
+    pub fn run(
+        recoveries: &Recoveries<'_>,
+        recording: &Recording,
+        versions: &Versions,
+    ) -> Result<FirstRound, LabError> {
+        let state = &recoveries.stage().state;
+        let none_tree = without_state(recording, recoveries.stage());
         let none = recoveries.on(&none_tree)?;
         let mut again = vec![(none.start.clone(), none.image.clone())];
         let mut of_version = HashMap::new();
@@ -98,25 +49,35 @@ impl FirstRound {
             of_version.insert(version.image.clone(), outcome);
         }
         let began_with_state = !state.image(&recording.before).is_nothing();
-        let controls = Controls { of_version, none, masks: Masks::default(), began_with_state };
-        Ok(FirstRound { controls, again, since: Instant::now() })
+        let controls = Controls {
+            of_version,
+            none,
+            masks: Masks::default(),
+            began_with_state,
+        };
+        Ok(FirstRound {
+            controls,
+            again,
+        })
     }
 
     /// The controls as far as they are known, for more versions to be added.
-    pub fn add(&mut self, recoveries: &Recoveries<'_>, recording: &Recording, versions: &Versions) -> Result<(), LabError> {
-        let state = &recoveries.stage.state;
+    pub fn add(
+        &mut self,
+        recoveries: &Recoveries<'_>,
+        recording: &Recording,
+        versions: &Versions,
+    ) -> Result<(), LabError> {
+        let state = &recoveries.stage().state;
         for version in &versions.all {
             if !self.controls.of_version.contains_key(&version.image) {
                 let tree = state.put(&version.image, &recording.before, &recording.after);
-                self.controls.of_version.insert(version.image.clone(), recoveries.on(&tree)?);
+                self.controls
+                    .of_version
+                    .insert(version.image.clone(), recoveries.on(&tree)?);
             }
         }
         Ok(())
-    }
-
-    /// How long the second round has still to wait.
-    pub fn wait(&self) -> Duration {
-        CONTROLS_APART.saturating_sub(self.since.elapsed())
     }
 
     /// Runs the second round, and learns from it what to mask.
@@ -126,15 +87,19 @@ impl FirstRound {
     /// As [`Stage::run`].
     pub fn finish(mut self, recoveries: &Recoveries<'_>) -> Result<Controls, LabError> {
         for (tree, image) in &self.again {
-            let second = recoveries.stage.outcome(recoveries.command(), tree)?;
+            let second = recoveries.stage().outcome(recoveries.command(), tree)?;
             self.controls.masks.learn(image, &second.image);
         }
         Ok(self.controls)
     }
 }
 
-fn must_succeed(recoveries: &Recoveries<'_>, outcome: &Outcome, which: &str) -> Result<(), LabError> {
-    let file = recoveries.stage.scenario.file.display();
+fn must_succeed(
+    recoveries: &Recoveries<'_>,
+    outcome: &Outcome,
+    which: &str,
+) -> Result<(), LabError> {
+    let file = recoveries.stage().scenario.file.display();
     if !outcome.success() {
         let command = show(recoveries.command());
         let how = account(outcome);
@@ -152,9 +117,12 @@ fn must_succeed(recoveries: &Recoveries<'_>, outcome: &Outcome, which: &str) -> 
 
 /// The tree before, without the state files and without anything that the run created or changed.
 fn without_state(recording: &Recording, stage: &Stage<'_>) -> Tree {
-    let mut tree = stage.state.put(&Image::default(), &recording.before, &recording.after);
+    let mut tree = stage
+        .state
+        .put(&Image::default(), &recording.before, &recording.after);
     for path in &stage.state.paths {
-        tree.nodes.retain(|other, _| !other.starts_with(path) || path.as_os_str().is_empty());
+        tree.nodes
+            .retain(|other, _| !other.starts_with(path) || path.as_os_str().is_empty());
     }
     tree.nodes.retain(|path, node| {
         let is_folder = matches!(node.kind, crate::tree::NodeKind::Folder);

@@ -4,11 +4,11 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::LabError;
-use super::cases::{Case, Evidence};
-use super::controls::Recoveries;
+use super::cases::{Case, Evidence, said};
 use super::stage::Stage;
 use crate::fault::damage;
 use crate::judge::{Content, Controls, DamageCase, Image, Outcome, judge_damage};
+use crate::recovery::Recoveries;
 use crate::tree::Tree;
 
 /// A damage that was done, and what the recovery made of it.
@@ -34,31 +34,54 @@ pub fn damage(
 ) -> Result<Damaged, LabError> {
     let scenario = stage.scenario.file.display();
     let image = stage.state.image(before);
-    let bytes = image.files.get(file).and_then(Content::bytes).ok_or_else(|| {
-        LabError::Scenario(format!("{scenario}: nothing to damage: {} is not there before the run", file.display()))
-    })?;
+    let bytes = image
+        .files
+        .get(file)
+        .and_then(Content::bytes)
+        .ok_or_else(|| {
+            LabError::Scenario(format!(
+                "{scenario}: nothing to damage: {} is not there before the run",
+                file.display()
+            ))
+        })?;
     let bytes = damage::apply(name, bytes)
         .map_err(|error| LabError::Scenario(format!("{scenario}: {}: {error}", file.display())))?;
     let mut damaged = image;
-    damaged.files.insert(file.to_owned(), Content::Bytes(bytes.into()));
+    damaged
+        .files
+        .insert(file.to_owned(), Content::Bytes(bytes.into()));
     let tree = stage.state.put(&damaged, before, before);
     let outcome = recoveries.on(&tree)?;
-    Ok(Damaged { name: name.to_owned(), before: Arc::new(before.clone()), image: damaged, outcome })
+    Ok(Damaged {
+        name: name.to_owned(),
+        before: Arc::new(before.clone()),
+        image: damaged,
+        outcome,
+    })
 }
 
 impl Damaged {
     /// Judges it, now that the controls are complete.
     pub fn judge(self, stage: &Stage<'_>, controls: &Controls) -> Case {
         let files = &stage.state.paths;
-        let verdict = judge_damage(&DamageCase { controls, damaged: &self.image, outcome: &self.outcome, files });
-        let finish = &self.outcome.finish;
+        let verdict = judge_damage(&DamageCase {
+            controls,
+            damaged: &self.image,
+            outcome: &self.outcome,
+            files,
+        });
         let evidence = Evidence {
-            found: Some(self.outcome.end.clone()),
-            wanted: Some(self.before),
+            before: Some(self.before),
+            crashed: Some(self.outcome.start.clone()),
+            ended: Some(self.outcome.end.clone()),
             ops: Vec::new(),
-            said: String::from_utf8_lossy(&[finish.stderr.as_slice(), &finish.stdout].concat()).into_owned(),
-            state: files.clone(),
+            said: said(&self.outcome.finish),
         };
-        Case { id: format!("damage:{}", self.name), verdict, warnings: Vec::new(), evidence }
+        Case {
+            id: format!("damage:{}", self.name),
+            verdict,
+            warnings: Vec::new(),
+            evidence,
+        }
     }
 }

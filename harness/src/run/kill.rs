@@ -4,20 +4,25 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::cases::{Case, Evidence};
-use super::controls::{FirstRound, Recoveries};
+use super::cases::{Case, Evidence, said};
+use super::controls::FirstRound;
 use super::stage::Stage;
 use super::{LabError, check_interrupt};
 use crate::fault::kill::{KillAt, points};
 use crate::judge::{
-    Controls, CrashCase, Image, Outcome, Promises, Verdict, Versions, Word, judge_crash, metadata_changes, versions,
+    Controls, CrashCase, Image, Outcome, Promises, Verdict, Versions, Word, judge_crash,
+    metadata_changes, versions,
 };
 use crate::op::{Event, What};
 use crate::recording::{Recording, Trace};
+use crate::recovery::Recoveries;
 use crate::scenario::KillPoint;
 use crate::subject::Exit;
-use crate::trace::line;
+use crate::trace::describe;
 use crate::tree::{Model, Tree, difference};
+
+/// How many events before the crash point are told.
+const EVENTS_TOLD: usize = 8;
 
 /// A kill that was made, and what the recovery made of what was left.
 #[derive(Debug)]
@@ -65,9 +70,15 @@ impl Ground<'_> {
         let mut places = Vec::new();
         for wish in at {
             let file = self.stage.scenario.file.display();
-            let found = points(&self.recording.trace.events, wish)
-                .map_err(|what| LabError::Scenario(format!("{file}: no kill at `{wish}`: {what}")))?;
-            places.extend(found.into_iter().filter(|place| !places.contains(place)).collect::<Vec<_>>());
+            let found = points(&self.recording.trace.events, wish).map_err(|what| {
+                LabError::Scenario(format!("{file}: no kill at `{wish}`: {what}"))
+            })?;
+            places.extend(
+                found
+                    .into_iter()
+                    .filter(|place| !places.contains(place))
+                    .collect::<Vec<_>>(),
+            );
         }
         Ok(places)
     }
@@ -81,11 +92,20 @@ impl Ground<'_> {
         check_interrupt()?;
         let mut director = KillAt::new(point.clone());
         let subject = std::slice::from_ref(&self.stage.scenario.subject.command);
-        let (trace, left) = self.stage.run(subject, &self.recording.before, false, &mut director)?;
+        let (trace, left) =
+            self.stage
+                .run(subject, &self.recording.before, false, &mut director)?;
         let mut unseen = self.unseen(&trace, &left, director.reached);
-        let own = versions(&self.recording.before, &trace.events, &self.stage.state, self.promises, false, false)
-            .map_err(|misfit| unseen.get_or_insert(misfit.to_string()).clone())
-            .unwrap_or_default();
+        let own = versions(
+            &self.recording.before,
+            &trace.events,
+            &self.stage.state,
+            self.promises,
+            false,
+            false,
+        )
+        .map_err(|misfit| unseen.get_or_insert(misfit.to_string()).clone())
+        .unwrap_or_default();
         let versions = self.with_future(own);
         controls.add(self.recoveries, self.recording, &versions)?;
         let survivor = self.stage.state.image(&left);
@@ -94,19 +114,35 @@ impl Ground<'_> {
             None => Some(self.recover(&left)?),
             Some(_) => None,
         };
-        Ok(Killed { point: point.clone(), unseen, trace, left, survivor, versions, after })
+        Ok(Killed {
+            point: point.clone(),
+            unseen,
+            trace,
+            left,
+            survivor,
+            versions,
+            after,
+        })
     }
 
     /// Where the killed run went as the recording did, what the recording came to later counts as well: the last
     /// write before a close is the whole file already.
     fn with_future(&self, mut own: Versions) -> Versions {
         let known = &self.versions.all;
-        let same = own.all.len() <= known.len() && own.all.iter().zip(known).all(|(own, known)| own.image == known.image);
+        let same = own.all.len() <= known.len()
+            && own
+                .all
+                .iter()
+                .zip(known)
+                .all(|(own, known)| own.image == known.image);
         if same {
             own.all.extend(known[own.all.len()..].iter().cloned());
         }
         for (path, contents) in &self.versions.of_file {
-            own.of_file.entry(path.clone()).or_default().extend(contents.iter().cloned());
+            own.of_file
+                .entry(path.clone())
+                .or_default()
+                .extend(contents.iter().cloned());
         }
         own
     }
@@ -114,17 +150,25 @@ impl Ground<'_> {
     fn unseen(&self, trace: &Trace, left: &Tree, reached: bool) -> Option<String> {
         if !reached {
             let ended = trace.ends.first().map_or(Exit::Killed, |end| end.exit);
-            return Some(format!("the run did not come to this place ({ended}): it is not the same each time"));
+            return Some(format!(
+                "the run did not come to this place ({ended}): it is not the same each time"
+            ));
         }
         if let Some(gap) = trace.gaps.iter().find(|gap| gap.path.is_some()) {
             return Some(format!("the tracer could not see: {}", gap.what));
         }
         let mut model = Model::new(&self.recording.before);
-        if let Some(misfit) = trace.events.iter().find_map(|event| model.apply(event).err()) {
+        if let Some(misfit) = trace
+            .events
+            .iter()
+            .find_map(|event| model.apply(event).err())
+        {
             return Some(misfit.to_string());
         }
         let differences = difference(&model.tree(), left);
-        differences.first().map(|first| format!("the op log does not account for the tree that was left: {first}"))
+        differences
+            .first()
+            .map(|first| format!("the op log does not account for the tree that was left: {first}"))
     }
 
     fn recover(&self, left: &Arc<Tree>) -> Result<After, LabError> {
@@ -132,23 +176,44 @@ impl Ground<'_> {
         let check_failed = self.recoveries.check(&outcome.end)?;
         let leftovers = self.leftovers(&outcome)?;
         let metadata = metadata_changes(&self.recording.before, &outcome.end, &self.stage.state);
-        Ok(After { outcome, check_failed, leftovers, metadata })
+        Ok(After {
+            outcome,
+            check_failed,
+            leftovers,
+            metadata,
+        })
     }
 
     /// Files that the recovery and one more run of it leave, and no undisturbed run does.
     fn leftovers(&self, outcome: &Outcome) -> Result<Vec<PathBuf>, LabError> {
         let after_start = self.recoveries.on(&self.recording.before)?;
         let after_end = self.recoveries.on(&self.recording.after)?;
-        let trees = [&self.recording.before, &self.recording.after, &*after_start.end, &*after_end.end];
-        let known: BTreeSet<String> = trees.iter().flat_map(|tree| tree.nodes.keys()).map(|path| shape(path)).collect();
+        let trees = [
+            &self.recording.before,
+            &self.recording.after,
+            &*after_start.end,
+            &*after_end.end,
+        ];
+        let known: BTreeSet<String> = trees
+            .iter()
+            .flat_map(|tree| tree.nodes.keys())
+            .map(|path| shape(path))
+            .collect();
         let extra = |tree: &Tree| -> Vec<PathBuf> {
-            tree.nodes.keys().filter(|path| !known.contains(&shape(path))).cloned().collect()
+            tree.nodes
+                .keys()
+                .filter(|path| !known.contains(&shape(path)))
+                .cloned()
+                .collect()
         };
         if !outcome.success() || extra(&outcome.end).is_empty() {
             return Ok(Vec::new());
         }
         let again = self.recoveries.on(&outcome.end)?;
-        Ok(extra(&again.end).into_iter().filter(|path| outcome.start.nodes.contains_key(path)).collect())
+        Ok(extra(&again.end)
+            .into_iter()
+            .filter(|path| outcome.start.nodes.contains_key(path))
+            .collect())
     }
 }
 
@@ -170,8 +235,15 @@ impl Killed {
         let id = format!("kill@{}", self.point);
         let evidence = self.evidence(ground);
         let Some(after) = &self.after else {
-            let why = self.unseen.unwrap_or_else(|| "no recovery was run".to_owned());
-            return Case { id, verdict: Verdict::not_measured(why), warnings: Vec::new(), evidence };
+            let why = self
+                .unseen
+                .unwrap_or_else(|| "no recovery was run".to_owned());
+            return Case {
+                id,
+                verdict: Verdict::not_measured(why),
+                warnings: Vec::new(),
+                evidence,
+            };
         };
         let effect = repeated_effect(ground, controls, &after.outcome);
         let verdict = judge_crash(&CrashCase {
@@ -185,31 +257,46 @@ impl Killed {
             effect_repeated: effect.as_deref(),
             files: &ground.stage.state.paths,
         });
-        let leftovers = after.leftovers.iter().map(|path| (Word::Leftover, path.display().to_string()));
-        let metadata = after.metadata.iter().map(|what| (Word::Metadata, what.clone()));
+        let leftovers = after
+            .leftovers
+            .iter()
+            .map(|path| (Word::Leftover, path.display().to_string()));
+        let metadata = after
+            .metadata
+            .iter()
+            .map(|what| (Word::Metadata, what.clone()));
         let warnings = leftovers.chain(metadata).collect();
-        Case { id, verdict, warnings, evidence }
+        Case {
+            id,
+            verdict,
+            warnings,
+            evidence,
+        }
     }
 
     fn stepped_on(&self) -> bool {
-        let stood = self.versions.all.iter().rev().find(|version| version.image == self.survivor);
+        let stood = self
+            .versions
+            .all
+            .iter()
+            .rev()
+            .find(|version| version.image == self.survivor);
         let since = stood.map_or(0, |version| version.after_op);
-        self.trace.ops().any(|op| op.number > since && op.kind.changes())
+        self.trace
+            .ops()
+            .any(|op| op.number > since && op.kind.changes())
     }
 
     fn evidence(&self, ground: &Ground<'_>) -> Evidence {
         let events = &self.trace.events;
-        let from = events.len().saturating_sub(4);
-        let said = self.after.as_ref().map_or_else(String::new, |after| {
-            let finish = &after.outcome.finish;
-            String::from_utf8_lossy(&[finish.stderr.as_slice(), &finish.stdout].concat()).into_owned()
-        });
+        let from = events.len().saturating_sub(EVENTS_TOLD);
+        let outcome = self.after.as_ref().map(|after| &after.outcome);
         Evidence {
-            found: Some(self.left.clone()),
-            wanted: Some(Arc::new(ground.recording.before.clone())),
-            ops: events[from..].iter().map(line::describe).collect(),
-            said,
-            state: ground.stage.state.paths.clone(),
+            before: Some(Arc::new(ground.recording.before.clone())),
+            crashed: Some(self.left.clone()),
+            ended: outcome.map(|outcome| outcome.end.clone()),
+            ops: events[from..].iter().map(describe).collect(),
+            said: outcome.map(|outcome| said(&outcome.finish)).unwrap_or_default(),
         }
     }
 }
@@ -225,13 +312,32 @@ fn last_op(events: &[Event]) -> u32 {
 /// More lines in a counted file than after any undisturbed run.
 fn repeated_effect(ground: &Ground<'_>, controls: &Controls, outcome: &Outcome) -> Option<String> {
     let count = |tree: &Tree, path: &std::path::Path| match tree.get(path).map(|node| &node.kind) {
-        Some(crate::tree::NodeKind::File(bytes)) => bytes.split_inclusive(|byte| *byte == b'\n').count(),
+        Some(crate::tree::NodeKind::File(bytes)) => {
+            bytes.split_inclusive(|byte| *byte == b'\n').count()
+        }
         _ => 0,
     };
-    ground.stage.scenario.subject.effects.iter().find_map(|path| {
-        let undisturbed = controls.of_version.values().map(|outcome| count(&outcome.end, path));
-        let most = undisturbed.chain([count(&ground.recording.after, path)]).max().unwrap_or(0);
-        let now = count(&outcome.end, path);
-        (now > most).then(|| format!("{now} lines in {}, and at most {most} without a fault", path.display()))
-    })
+    ground
+        .stage
+        .scenario
+        .subject
+        .effects
+        .iter()
+        .find_map(|path| {
+            let undisturbed = controls
+                .of_version
+                .values()
+                .map(|outcome| count(&outcome.end, path));
+            let most = undisturbed
+                .chain([count(&ground.recording.after, path)])
+                .max()
+                .unwrap_or(0);
+            let now = count(&outcome.end, path);
+            (now > most).then(|| {
+                format!(
+                    "{now} lines in {}, and at most {most} without a fault",
+                    path.display()
+                )
+            })
+        })
 }

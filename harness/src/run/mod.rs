@@ -13,8 +13,10 @@ mod stage;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
+pub use build::build;
+pub use cases::{Case, Evidence};
 pub use pool::run;
-pub use scenario::{Plan, run_scenario};
+pub use scenario::{FaultResult, Pause, Plan, ScenarioResult, run_scenario};
 pub use stage::Stage;
 
 /// How to run, whatever is run.
@@ -35,7 +37,13 @@ pub struct Settings {
 impl Default for Settings {
     fn default() -> Self {
         let jobs = std::thread::available_parallelism().map_or(1, usize::from);
-        Settings { jobs, pin: true, plain: false, build: true, build_output: false }
+        Settings {
+            jobs,
+            pin: true,
+            plain: false,
+            build: true,
+            build_output: false,
+        }
     }
 }
 
@@ -69,9 +77,9 @@ impl From<crate::trace::TraceError> for LabError {
     fn from(error: crate::trace::TraceError) -> Self {
         match &error {
             crate::trace::TraceError::Spawn { .. } => LabError::Scenario(error.to_string()),
-            crate::trace::TraceError::Unavailable { .. } => {
-                LabError::Lab(format!("{error}; `crashlab doctor` says what this machine lacks"))
-            }
+            crate::trace::TraceError::Unavailable { .. } => LabError::Lab(format!(
+                "{error}; `crashlab doctor` says what this machine lacks"
+            )),
         }
     }
 }
@@ -84,5 +92,9 @@ pub fn interrupt() {
 }
 
 fn check_interrupt() -> Result<(), LabError> {
-    if INTERRUPTED.load(Ordering::SeqCst) { Err(LabError::Interrupted) } else { Ok(()) }
+    if INTERRUPTED.load(Ordering::SeqCst) {
+        Err(LabError::Interrupted)
+    } else {
+        Ok(())
+    }
 }

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use super::LabError;
-use super::cases::{Case, Evidence};
+use super::cases::{Case, Evidence, said};
 use super::stage::Stage;
 use crate::judge::{Outcome, Verdict, judge_alert, judge_idle};
 use crate::recording::Recording;
 use crate::scenario::CommandLine;
-use crate::trace::line;
+use crate::trace::describe;
 
 /// Runs the subject's command once more on what it left.
 ///
@@ -16,8 +16,15 @@ use crate::trace::line;
 ///
 /// As [`Stage::run`].
 pub fn idle(stage: &Stage<'_>, recording: &Recording, never: &[String]) -> Result<Case, LabError> {
-    let outcome = stage.outcome(&stage.scenario.subject.command, &Arc::new(recording.after.clone()))?;
-    Ok(case(stage, "idle".to_owned(), judge_idle(&outcome, never), &outcome))
+    let outcome = stage.outcome(
+        &stage.scenario.subject.command,
+        &Arc::new(recording.after.clone()),
+    )?;
+    Ok(case(
+        "idle".to_owned(),
+        judge_idle(&outcome, never),
+        &outcome,
+    ))
 }
 
 /// Runs a command that must raise the alarm.
@@ -32,19 +39,28 @@ pub fn alert(
     command: &CommandLine,
     says: &str,
 ) -> Result<Case, LabError> {
-    let says = regex::bytes::Regex::new(says).map_err(|error| LabError::Scenario(error.to_string()))?;
+    let says =
+        regex::bytes::Regex::new(says).map_err(|error| LabError::Scenario(error.to_string()))?;
     let outcome = stage.outcome(command, &Arc::new(recording.before.clone()))?;
-    Ok(case(stage, format!("alert:{name}"), judge_alert(&outcome, &says), &outcome))
+    Ok(case(
+        format!("alert:{name}"),
+        judge_alert(&outcome, &says),
+        &outcome,
+    ))
 }
 
-fn case(stage: &Stage<'_>, id: String, verdict: Verdict, outcome: &Outcome) -> Case {
-    let finish = &outcome.finish;
+fn case(id: String, verdict: Verdict, outcome: &Outcome) -> Case {
     let evidence = Evidence {
-        found: Some(outcome.end.clone()),
-        wanted: Some(outcome.start.clone()),
-        ops: outcome.trace.events.iter().map(line::describe).collect(),
-        said: String::from_utf8_lossy(&[finish.stderr.as_slice(), &finish.stdout].concat()).into_owned(),
-        state: stage.state.paths.clone(),
+        before: Some(outcome.start.clone()),
+        crashed: None,
+        ended: Some(outcome.end.clone()),
+        ops: outcome.trace.events.iter().map(describe).collect(),
+        said: said(&outcome.finish),
     };
-    Case { id, verdict, warnings: Vec::new(), evidence }
+    Case {
+        id,
+        verdict,
+        warnings: Vec::new(),
+        evidence,
+    }
 }

@@ -1,5 +1,6 @@
 //! A stage: one sandbox in which a scenario's programs run, one run after another, always at the same path.
 
+use std::cell::Cell;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -22,7 +23,7 @@ pub struct Stage<'a> {
     /// Its state files.
     pub state: State,
     sandbox: Sandbox,
-    pin: Option<usize>,
+    pin: Cell<Option<usize>>,
 }
 
 impl<'a> Stage<'a> {
@@ -31,19 +32,34 @@ impl<'a> Stage<'a> {
     /// # Errors
     ///
     /// [`LabError::Lab`] where no sandbox can be made.
-    pub fn new(scenario: &'a Scenario, settings: &Settings, pin: Option<usize>) -> Result<Stage<'a>, LabError> {
+    pub fn new(
+        scenario: &'a Scenario,
+        settings: &Settings,
+        pin: Option<usize>,
+    ) -> Result<Stage<'a>, LabError> {
         let mut keep_visible = vec![scenario.root.clone()];
         keep_visible.extend(scenario.file.parent().map(Path::to_owned));
         keep_visible.extend(scenario.path.iter().cloned());
         let network = scenario.subject.network;
-        let options = SandboxOptions { seen_at: None, keep_visible, network, plain: settings.plain };
-        let state = State { paths: scenario.subject.state.clone(), volatile: scenario.subject.volatile.clone() };
-        Ok(Stage { scenario, state, sandbox: Sandbox::new(&options)?, pin: pin.filter(|_| settings.pin) })
+        let options = SandboxOptions {
+            seen_at: None,
+            keep_visible,
+            network,
+            plain: settings.plain,
+        };
+        let sandbox = Sandbox::new(&options)?;
+        let state = State {
+            paths: scenario.subject.state.clone(),
+            seen: sandbox.seen().to_owned(),
+            volatile: scenario.subject.volatile.clone(),
+        };
+        let pin = Cell::new(pin.filter(|_| settings.pin));
+        Ok(Stage { scenario, state, sandbox, pin })
     }
 
     /// Runs on another processor from now on.
-    pub fn pin_to(&mut self, processor: usize) {
-        self.pin = self.pin.map(|_| processor);
+    pub fn pin_to(&self, processor: usize) {
+        self.pin.set(self.pin.get().map(|_| processor));
     }
 
     /// The tree that every run begins with: the scenario's files, after its setup commands.
@@ -57,12 +73,22 @@ impl<'a> Stage<'a> {
             None => self.empty()?,
         };
         for command in &self.scenario.subject.setup {
-            let (trace, after) = self.run(std::slice::from_ref(command), &tree, false, &mut Undisturbed)?;
+            let (trace, after) = self.run(
+                std::slice::from_ref(command),
+                &tree,
+                false,
+                &mut Undisturbed,
+            )?;
             let end = &trace.ends[0];
             if !end.exit.success() {
                 let said = String::from_utf8_lossy(&end.stderr);
                 let name = self.scenario.file.display();
-                return Err(LabError::Scenario(format!("{name}: setup {}: {}: {}", show(command), end.exit, said.trim())));
+                return Err(LabError::Scenario(format!(
+                    "{name}: setup {}: {}: {}",
+                    show(command),
+                    end.exit,
+                    said.trim()
+                )));
             }
             tree = after;
         }
@@ -70,7 +96,8 @@ impl<'a> Stage<'a> {
     }
 
     fn empty(&self) -> Result<Tree, LabError> {
-        let folder = tempfile::tempdir().map_err(|error| LabError::Lab(format!("no temporary folder: {error}")))?;
+        let folder = tempfile::tempdir()
+            .map_err(|error| LabError::Lab(format!("no temporary folder: {error}")))?;
         Ok(tree::read(folder.path())?)
     }
 
@@ -88,9 +115,16 @@ impl<'a> Stage<'a> {
     ) -> Result<(Trace, Tree), LabError> {
         check_interrupt()?;
         self.sandbox.fill(tree)?;
-        let programs: Vec<Program> = commands.iter().map(|command| self.program(command)).collect();
+        let programs: Vec<Program> = commands
+            .iter()
+            .map(|command| self.program(command))
+            .collect();
         let time_limit = Duration::from_secs(self.scenario.subject.time_limit);
-        let options = Options { time_limit, reads, pin: self.pin };
+        let options = Options {
+            time_limit,
+            reads,
+            pin: self.pin.get(),
+        };
         let trace = crate::trace::run(&programs, &self.sandbox, &options, director)?;
         Ok((trace, self.sandbox.snapshot()?))
     }
@@ -101,8 +135,17 @@ impl<'a> Stage<'a> {
     ///
     /// As [`run`](Self::run).
     pub fn record(&self, before: &Tree, reads: bool) -> Result<Recording, LabError> {
-        let (trace, after) = self.run(std::slice::from_ref(&self.scenario.subject.command), before, reads, &mut Undisturbed)?;
-        Ok(Recording { before: before.clone(), trace, after })
+        let (trace, after) = self.run(
+            std::slice::from_ref(&self.scenario.subject.command),
+            before,
+            reads,
+            &mut Undisturbed,
+        )?;
+        Ok(Recording {
+            before: before.clone(),
+            trace,
+            after,
+        })
     }
 
     /// Runs a command undisturbed and takes down its outcome.
@@ -111,11 +154,19 @@ impl<'a> Stage<'a> {
     ///
     /// As [`run`](Self::run).
     pub fn outcome(&self, command: &CommandLine, start: &Arc<Tree>) -> Result<Outcome, LabError> {
-        let (mut trace, end) = self.run(std::slice::from_ref(command), start, true, &mut Undisturbed)?;
+        let (mut trace, end) =
+            self.run(std::slice::from_ref(command), start, true, &mut Undisturbed)?;
         let finish = trace.ends.remove(0);
         let reads_first = reads_first(start, &trace.events, &self.state);
         let image = self.state.image(&end);
-        Ok(Outcome { start: start.clone(), end: Arc::new(end), image, finish, trace: Arc::new(trace), reads_first })
+        Ok(Outcome {
+            start: start.clone(),
+            end: Arc::new(end),
+            image,
+            finish,
+            trace: Arc::new(trace),
+            reads_first,
+        })
     }
 
     /// What the scenario lets a mark or a line promise.
@@ -128,7 +179,10 @@ impl<'a> Stage<'a> {
         for ack in &self.scenario.subject.ack {
             match ack.strip_prefix("mark:") {
                 Some(mark) => promises.marks.push(mark.to_owned()),
-                None => promises.lines.push(regex::bytes::Regex::new(ack).map_err(|error| LabError::Scenario(error.to_string()))?),
+                None => promises.lines.push(
+                    regex::bytes::Regex::new(ack)
+                        .map_err(|error| LabError::Scenario(error.to_string()))?,
+                ),
             }
         }
         Ok(promises)
@@ -143,19 +197,39 @@ impl<'a> Stage<'a> {
             CommandLine::Argv(words) => words.iter().map(fill).collect(),
             CommandLine::Shell(line) => vec!["/bin/sh".into(), "-c".into(), fill(line)],
         };
-        Program { argv, env: self.environment(), stdin: Vec::new(), pipe: self.scenario.subject.pipe }
+        Program {
+            argv,
+            env: self.environment(),
+            stdin: Vec::new(),
+            pipe: self.scenario.subject.pipe,
+        }
     }
 
     /// The lab's own environment, with the scenario's folders in front of `PATH`, its variables, and the right `PWD`.
     fn environment(&self) -> Vec<(OsString, OsString)> {
         let mut env: std::collections::BTreeMap<OsString, OsString> = std::env::vars_os().collect();
-        let path = env.get(&OsString::from("PATH")).cloned().unwrap_or_else(|| "/usr/local/bin:/usr/bin:/bin".into());
-        let folders = self.scenario.path.iter().cloned().chain(std::env::split_paths(&path)).collect::<Vec<PathBuf>>();
+        let path = env
+            .get(&OsString::from("PATH"))
+            .cloned()
+            .unwrap_or_else(|| "/usr/local/bin:/usr/bin:/bin".into());
+        let folders = self
+            .scenario
+            .path
+            .iter()
+            .cloned()
+            .chain(std::env::split_paths(&path))
+            .collect::<Vec<PathBuf>>();
         if let Ok(path) = std::env::join_paths(folders) {
             env.insert("PATH".into(), path);
         }
         env.insert("PWD".into(), self.sandbox.seen().into());
-        env.extend(self.scenario.subject.env.iter().map(|(name, value)| (name.into(), value.into())));
+        env.extend(
+            self.scenario
+                .subject
+                .env
+                .iter()
+                .map(|(name, value)| (name.into(), value.into())),
+        );
         env.into_iter().collect()
     }
 }

@@ -71,7 +71,11 @@ impl Model {
     /// The model of a tree.
     pub fn new(tree: &Tree) -> Model {
         let folder = Entry::new(Body::Folder(BTreeMap::new()), 0o755, (0, 0));
-        let mut model = Model { inodes: vec![folder], files: HashMap::new(), removed: HashMap::new() };
+        let mut model = Model {
+            inodes: vec![folder],
+            files: HashMap::new(),
+            removed: HashMap::new(),
+        };
         let mut groups: HashMap<u32, Inode> = HashMap::new();
         for (path, node) in &tree.nodes {
             let entry = Entry::of(node);
@@ -99,7 +103,9 @@ impl Model {
     pub fn apply(&mut self, event: &Event) -> std::result::Result<(), Misfit> {
         match &event.what {
             What::Op(op) => self.apply_op(op),
-            What::Open { file, path, .. } | What::Read { file, path } | What::Close { file, path } => {
+            What::Open { file, path, .. }
+            | What::Read { file, path }
+            | What::Close { file, path } => {
                 // Binds the id while its path is still right; a file that the model does not know is none of ours.
                 let _known = self.bind(*file, path);
                 Ok(())
@@ -119,12 +125,24 @@ impl Model {
 
     fn change(&mut self, kind: &OpKind) -> Result<()> {
         match kind {
-            OpKind::Create { file, path, mode, owner } => {
+            OpKind::Create {
+                file,
+                path,
+                mode,
+                owner,
+            } => {
                 let inode = self.add(Entry::new(Body::File(Default::default()), *mode, *owner));
                 self.files.insert(*file, inode);
-                path.as_ref().map_or(Ok(()), |path| self.name_new(path, inode))
+                path.as_ref()
+                    .map_or(Ok(()), |path| self.name_new(path, inode))
             }
-            OpKind::Write { file, path, offset, data, .. } => {
+            OpKind::Write {
+                file,
+                path,
+                offset,
+                data,
+                ..
+            } => {
                 let bytes = self.bytes_mut(*file, path)?;
                 let start = *offset as usize;
                 let end = start + data.len();
@@ -134,20 +152,37 @@ impl Model {
                 bytes[start..end].copy_from_slice(data);
                 Ok(())
             }
-            OpKind::Truncate { file, path, size, .. } => {
+            OpKind::Truncate {
+                file, path, size, ..
+            } => {
                 self.bytes_mut(*file, path)?.resize(*size as usize, 0);
                 Ok(())
             }
-            OpKind::Allocate { file, path, mode, offset, len } => {
+            OpKind::Allocate {
+                file,
+                path,
+                mode,
+                offset,
+                len,
+            } => {
                 let bytes = self.bytes_mut(*file, path)?;
-                allocate(bytes, *mode, *offset as usize, *len as usize).map_err(|what| (path.clone(), what))
+                allocate(bytes, *mode, *offset as usize, *len as usize)
+                    .map_err(|what| (path.clone(), what))
             }
-            OpKind::Rename { from, to, exchange, .. } => self.rename(from, to, *exchange),
+            OpKind::Rename {
+                from, to, exchange, ..
+            } => self.rename(from, to, *exchange),
             OpKind::Link { file, from, to } => {
-                let inode = self.bind(*file, from.as_deref().unwrap_or(to)).ok_or((to.clone(), "no such file"))?;
+                let inode = self
+                    .bind(*file, from.as_deref().unwrap_or(to))
+                    .ok_or((to.clone(), "no such file"))?;
                 self.name_new(to, inode)
             }
-            OpKind::Symlink { target, path, owner } => {
+            OpKind::Symlink {
+                target,
+                path,
+                owner,
+            } => {
                 let inode = self.add(Entry::new(Body::Link(target.clone()), 0o777, *owner));
                 self.name_new(path, inode)
             }
@@ -156,12 +191,23 @@ impl Model {
                 let inode = self.add(Entry::new(Body::Folder(BTreeMap::new()), *mode, *owner));
                 self.name_new(path, inode)
             }
-            OpKind::Mknod { path, mode, device, owner } => {
+            OpKind::Mknod {
+                path,
+                mode,
+                device,
+                owner,
+            } => {
                 let body = match mode & 0o170000 {
                     0o010000 => Body::Other(NodeKind::Fifo),
                     0o140000 => Body::Other(NodeKind::Socket),
-                    0o060000 => Body::Other(NodeKind::Device { block: true, number: *device }),
-                    0o020000 => Body::Other(NodeKind::Device { block: false, number: *device }),
+                    0o060000 => Body::Other(NodeKind::Device {
+                        block: true,
+                        number: *device,
+                    }),
+                    0o020000 => Body::Other(NodeKind::Device {
+                        block: false,
+                        number: *device,
+                    }),
                     _ => Body::File(Default::default()),
                 };
                 let inode = self.add(Entry::new(body, mode & 0o7777, *owner));
@@ -171,12 +217,23 @@ impl Model {
                 self.entry_mut(*file, path)?.mode = mode & 0o7777;
                 Ok(())
             }
-            OpKind::Chown { path, file, uid, gid, mode } => {
+            OpKind::Chown {
+                path,
+                file,
+                uid,
+                gid,
+                mode,
+            } => {
                 let entry = self.entry_mut(*file, path)?;
                 (entry.uid, entry.gid, entry.mode) = (*uid, *gid, mode & 0o7777);
                 Ok(())
             }
-            OpKind::Xattr { path, file, name, value } => {
+            OpKind::Xattr {
+                path,
+                file,
+                name,
+                value,
+            } => {
                 let entry = self.entry_mut(*file, path)?;
                 match value {
                     Some(value) => entry.xattrs.insert(name.clone(), value.clone()),
@@ -184,7 +241,9 @@ impl Model {
                 };
                 Ok(())
             }
-            OpKind::Sync { file, path, .. } | OpKind::SyncRange { file, path } | OpKind::Lock { file, path, .. } => {
+            OpKind::Sync { file, path, .. }
+            | OpKind::SyncRange { file, path }
+            | OpKind::Lock { file, path, .. } => {
                 let _known = self.bind(*file, path);
                 Ok(())
             }
@@ -193,7 +252,9 @@ impl Model {
     }
 
     fn rename(&mut self, from: &Path, to: &Path, exchange: bool) -> Result<()> {
-        let moved = self.find(from).ok_or_else(|| (from.to_owned(), "no such file"))?;
+        let moved = self
+            .find(from)
+            .ok_or_else(|| (from.to_owned(), "no such file"))?;
         let replaced = self.find(to);
         if replaced == Some(moved) {
             return Ok(()); // Two names of one file: rename(2) does nothing.
@@ -211,35 +272,40 @@ impl Model {
 
     /// The inode at a path, no link followed.
     pub fn find(&self, path: &Path) -> Option<Inode> {
-        path.components().try_fold(ROOT, |at, component| match (&self.inodes[at.0].body, component) {
-            (Body::Folder(names), Component::Normal(name)) => names.get(name).copied(),
-            _ => None,
+        path.components().try_fold(ROOT, |at, component| {
+            match (&self.inodes[at.0].body, component) {
+                (Body::Folder(names), Component::Normal(name)) => names.get(name).copied(),
+                _ => None,
+            }
         })
     }
 
-    /// The inode at a path, links followed as long as they stay inside the watched folder.
-    pub fn resolve(&self, path: &Path) -> Option<Inode> {
-        self.find(&self.resolve_path(path)?)
+    /// The inode at a path, links followed as long as they stay inside the watched folder; `seen` is the absolute
+    /// path at which the programs see that folder.
+    pub fn resolve(&self, path: &Path, seen: &Path) -> Option<Inode> {
+        self.find(&self.resolve_path(path, seen)?)
     }
 
-    /// Where a path leads with all links followed; the last component need not be there. `None` where it leaves the
-    /// watched folder, goes through what is no folder, or goes round in circles.
-    pub fn resolve_path(&self, path: &Path) -> Option<PathBuf> {
+    /// Where a path leads with all links followed; there need not be anything. `None` where it leaves the watched
+    /// folder, goes through what is no folder, or goes round in circles.
+    pub fn resolve_path(&self, path: &Path, seen: &Path) -> Option<PathBuf> {
         let mut left: Vec<OsString> = parts(path)?;
         left.reverse();
         let mut trail = vec![(PathBuf::new(), ROOT)];
         let mut followed = 0;
         while let Some(name) = left.pop() {
+            let (at, folder) = trail.last()?;
+            let Body::Folder(names) = &self.inodes[folder.0].body else {
+                return None;
+            };
             if name == ".." {
                 trail.pop();
                 trail.last()?;
                 continue;
             }
-            let (at, folder) = trail.last()?;
-            let Body::Folder(names) = &self.inodes[folder.0].body else { return None };
             let here = at.join(&name);
             let Some(inode) = names.get(&name) else {
-                return left.is_empty().then_some(here);
+                return Some(left.iter().rev().fold(here, |path, name| path.join(name)));
             };
             let Body::Link(target) = &self.inodes[inode.0].body else {
                 trail.push((here, *inode));
@@ -249,7 +315,11 @@ impl Model {
             if followed > LINKS_FOLLOWED_MAX {
                 return None;
             }
-            left.extend(parts(target)?.into_iter().rev());
+            let inside = target.strip_prefix(seen).ok();
+            if inside.is_some() {
+                trail.truncate(1);
+            }
+            left.extend(parts(inside.unwrap_or(target))?.into_iter().rev());
         }
         trail.pop().map(|(path, _)| path)
     }
@@ -270,7 +340,9 @@ impl Model {
     /// The names in a folder, sorted.
     pub fn names(&self, inode: Inode) -> Option<impl Iterator<Item = (&OsStr, Inode)>> {
         match &self.inodes[inode.0].body {
-            Body::Folder(names) => Some(names.iter().map(|(name, inode)| (name.as_os_str(), *inode))),
+            Body::Folder(names) => {
+                Some(names.iter().map(|(name, inode)| (name.as_os_str(), *inode)))
+            }
             _ => None,
         }
     }
@@ -282,7 +354,11 @@ impl Model {
         while let Some((path, inode)) = open.pop() {
             let entry = &self.inodes[inode.0];
             if let Body::Folder(children) = &entry.body {
-                open.extend(children.iter().map(|(name, inode)| (path.join(name), *inode)));
+                open.extend(
+                    children
+                        .iter()
+                        .map(|(name, inode)| (path.join(name), *inode)),
+                );
             }
             entries.push((path, entry.node(), inode));
         }
@@ -298,14 +374,18 @@ impl Model {
         if let Some(inode) = self.files.get(&file) {
             return Some(*inode);
         }
-        let inode = self.find(path).or_else(|| self.removed.get(path).copied())?;
+        let inode = self
+            .find(path)
+            .or_else(|| self.removed.get(path).copied())?;
         self.files.insert(file, inode);
         Some(inode)
     }
 
     fn folder_mut(&mut self, path: &Path) -> Result<&mut BTreeMap<OsString, Inode>> {
         let parent = path.parent().unwrap_or(Path::new(""));
-        let inode = self.find(parent).ok_or_else(|| (parent.to_owned(), "no such folder"))?;
+        let inode = self
+            .find(parent)
+            .ok_or_else(|| (parent.to_owned(), "no such folder"))?;
         match &mut self.inodes[inode.0].body {
             Body::Folder(names) => Ok(names),
             _ => Err((parent.to_owned(), "not a folder")),
@@ -313,7 +393,10 @@ impl Model {
     }
 
     fn name(&mut self, path: &Path, inode: Inode) -> Result<()> {
-        let name = path.file_name().ok_or_else(|| (path.to_owned(), "no name"))?.to_owned();
+        let name = path
+            .file_name()
+            .ok_or_else(|| (path.to_owned(), "no name"))?
+            .to_owned();
         self.folder_mut(path)?.insert(name, inode);
         Ok(())
     }
@@ -326,14 +409,22 @@ impl Model {
     }
 
     fn unname(&mut self, path: &Path) -> Result<()> {
-        let name = path.file_name().ok_or_else(|| (path.to_owned(), "no name"))?.to_owned();
-        let inode = self.folder_mut(path)?.remove(&name).ok_or_else(|| (path.to_owned(), "no such file"))?;
+        let name = path
+            .file_name()
+            .ok_or_else(|| (path.to_owned(), "no name"))?
+            .to_owned();
+        let inode = self
+            .folder_mut(path)?
+            .remove(&name)
+            .ok_or_else(|| (path.to_owned(), "no such file"))?;
         self.removed.insert(path.to_owned(), inode);
         Ok(())
     }
 
     fn bytes_mut(&mut self, file: FileId, path: &Path) -> Result<&mut Vec<u8>> {
-        let inode = self.bind(file, path).ok_or_else(|| (path.to_owned(), "no such file"))?;
+        let inode = self
+            .bind(file, path)
+            .ok_or_else(|| (path.to_owned(), "no such file"))?;
         match &mut self.inodes[inode.0].body {
             Body::File(bytes) => Ok(std::sync::Arc::make_mut(bytes)),
             _ => Err((path.to_owned(), "not a regular file")),
@@ -363,7 +454,12 @@ fn parts(path: &Path) -> Option<Vec<OsString>> {
 }
 
 /// What `fallocate(2)` does to the bytes, by its mode.
-fn allocate(bytes: &mut Vec<u8>, mode: i32, offset: usize, len: usize) -> std::result::Result<(), &'static str> {
+fn allocate(
+    bytes: &mut Vec<u8>,
+    mode: i32,
+    offset: usize,
+    len: usize,
+) -> std::result::Result<(), &'static str> {
     let end = offset + len;
     if mode & COLLAPSE_RANGE != 0 {
         if end >= bytes.len() {
@@ -391,7 +487,13 @@ fn allocate(bytes: &mut Vec<u8>, mode: i32, offset: usize, len: usize) -> std::r
 
 impl Entry {
     fn new(body: Body, mode: u32, (uid, gid): (u32, u32)) -> Entry {
-        Entry { body, mode: mode & 0o7777, uid, gid, xattrs: BTreeMap::new() }
+        Entry {
+            body,
+            mode: mode & 0o7777,
+            uid,
+            gid,
+            xattrs: BTreeMap::new(),
+        }
     }
 
     fn of(node: &Node) -> Entry {
@@ -401,7 +503,13 @@ impl Entry {
             NodeKind::Link(target) => Body::Link(target.clone()),
             other => Body::Other(other.clone()),
         };
-        Entry { body, mode: node.mode, uid: node.uid, gid: node.gid, xattrs: node.xattrs.clone() }
+        Entry {
+            body,
+            mode: node.mode,
+            uid: node.uid,
+            gid: node.gid,
+            xattrs: node.xattrs.clone(),
+        }
     }
 
     fn node(&self) -> Node {
@@ -412,6 +520,13 @@ impl Entry {
             Body::Other(kind) => kind.clone(),
         };
         let (mode, uid, gid) = (self.mode, self.uid, self.gid);
-        Node { kind, mode, uid, gid, hard_link: None, xattrs: self.xattrs.clone() }
+        Node {
+            kind,
+            mode,
+            uid,
+            gid,
+            hard_link: None,
+            xattrs: self.xattrs.clone(),
+        }
     }
 }
