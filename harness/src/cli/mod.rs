@@ -1,1 +1,4 @@
 //! To come.
+
+pub mod damage;
+pub mod doctor;
