@@ -1,4 +1,8 @@
 //! Trees on the disk and in memory, and what people see of their differences.
+#![allow(
+    clippy::unwrap_used,
+    reason = "tests may, and what helps them is no test by itself to the lint"
+)]
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -101,7 +105,7 @@ fn renumbered(tree: Tree) -> Tree {
             .into_iter()
             .enumerate()
             .map(|(position, (path, node))| {
-                let identity = node.hard_link.map_or(Err(position), Ok);
+                let identity = node.hard_link.ok_or(position);
                 (path, node, identity)
             }),
     )
@@ -257,7 +261,7 @@ fn what_cannot_be_read_is_named() {
     assert_eq!(error.source.kind(), std::io::ErrorKind::NotADirectory);
     let sealed = scratch.path().join("sealed");
     fs::write(&sealed, "").unwrap();
-    fs::set_permissions(&sealed, fs::Permissions::from_mode(0)).unwrap();
+    fs::set_permissions(&sealed, fs::Permissions::from_mode(0o000)).unwrap();
     if me().0 == 0 {
         println!("skipped: root can read everything");
     } else {
