@@ -30,6 +30,7 @@ use crate::tree::{self, SnapshotError, Tree};
 mod capabilities;
 mod clean;
 mod layout;
+pub(crate) mod probe;
 mod view;
 
 pub use capabilities::{Capabilities, Way, capabilities};

@@ -2,6 +2,10 @@
 //!
 //! The tests named `inside_*` are not tests of their own: others start this very binary inside a sandbox to run one
 //! of them there, so that nothing has to be installed. Started otherwise they do nothing.
+#![allow(
+    clippy::unwrap_used,
+    reason = "tests may, and what helps them is no test by itself to the lint"
+)]
 
 use std::fs;
 use std::io::{ErrorKind, Read, Write};

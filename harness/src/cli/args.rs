@@ -189,7 +189,7 @@ pub struct DamageArgs {
     /// The file; it is only read
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
-    /// Where to write the copy [default: standard output]
+    /// Where to write the copy; an existing file is left alone [default: FILE.NAME]
     #[arg(short, long, value_name = "OUT")]
     pub output: Option<PathBuf>,
 }

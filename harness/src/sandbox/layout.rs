@@ -93,11 +93,10 @@ impl Layout {
             self.private.push(Private { folder, hides });
         }
         // Programs that were told of a place for temporary files still find it.
-        if let Ok(temporary) = fs::canonicalize(std::env::temp_dir()) {
-            if let Some(folder) = self.in_private(&temporary) {
-                make_folders(&folder)?;
-                self.mount_points.push(folder);
-            }
+        let temporary = fs::canonicalize(std::env::temp_dir()).ok();
+        if let Some(folder) = temporary.and_then(|temporary| self.in_private(&temporary)) {
+            make_folders(&folder)?;
+            self.mount_points.push(folder);
         }
         Ok(())
     }

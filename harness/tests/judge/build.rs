@@ -37,7 +37,7 @@ pub(crate) fn tree(files: &[(&str, &str)]) -> Tree {
 pub(crate) fn state(paths: &[&str]) -> State {
     State {
         paths: paths.iter().map(PathBuf::from).collect(),
-        ..State::default(),
+        ..State::default()
     }
 }
 
