@@ -18,7 +18,11 @@ pub(super) fn verify(args: &VerifyArgs, out: &mut Out) -> Result<Exit, CliError>
     let checkpoint = &loaded.checkpoint;
     let report = if args.notes {
         let corpus = place::corpus(args.corpus.as_deref())?;
-        Some(drift::check(checkpoint, &corpus, &place.read_log().entries))
+        Some(drift::check(
+            checkpoint,
+            &corpus,
+            &place.read_log(Some(&loaded)),
+        ))
     } else {
         None
     };
