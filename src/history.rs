@@ -230,8 +230,11 @@ mod tests {
         // Killed after its save, or before it.
         let saved = settle(killed.clone(), Some("h1"));
         assert_eq!(flagged_at(&saved, "q"), Timestamp::from_second(2).ok());
-        assert_eq!(settle(killed.clone(), Some("h0")), [began.clone()]);
-        assert_eq!(settle(killed.clone(), None), [began.clone()]);
+        assert_eq!(
+            settle(killed.clone(), Some("h0")),
+            std::slice::from_ref(&began)
+        );
+        assert_eq!(settle(killed.clone(), None), std::slice::from_ref(&began));
 
         // What the next one found counts, not what came of that.
         let next_found = |before| {

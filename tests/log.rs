@@ -1,4 +1,8 @@
 //! What `status`, `timeline` and `verify --notes` make of the log, whole, torn, old or lost.
+#![allow(
+    clippy::unwrap_used,
+    reason = "a panic is how a test fails, also in what tests share"
+)]
 
 mod command;
 
