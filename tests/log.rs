@@ -372,6 +372,6 @@ fn notes_of_people_cite_nothing_and_are_counted_apart() {
     assert!(
         folder
             .ok(&["verify", "--notes"])
-            .contains("0 notes checked against their sources, 1 without citations")
+            .contains("checked against the sources: 0 notes; without citations: 1")
     );
 }

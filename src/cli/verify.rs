@@ -67,7 +67,7 @@ pub(super) fn verify(args: &VerifyArgs, out: &mut Out) -> Result<Exit, CliError>
 
 fn print_report(report: &Report, out: &mut Out) {
     out.line(&format!(
-        "  {} checked against their sources, {} without citations",
+        "  checked against the sources: {}; without citations: {}",
         counted(report.checked, "note"),
         report.without_citations
     ));
