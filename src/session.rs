@@ -239,13 +239,10 @@ impl Session<'_> {
                 next.sessions_run
             ),
         ));
-        let bytes = transaction.replace(&next)?;
-        end.after = Some(digest::sha256(&bytes));
-        end.cited = self.cited(&choice);
-        if let Choice::Flag { reason } = &choice {
-            end.choice = Ending::Flag;
-            end.reason = Some(reason.clone());
-        }
+        let decision = self.decision(end, &choice, &next);
+        self.log.record(Event::Decision(decision.clone()));
+        transaction.replace(&next)?;
+        *end = decision;
         Ok(Worked {
             session: next.sessions_run,
             question: question.to_owned(),
@@ -255,6 +252,21 @@ impl Session<'_> {
             tokens_out: reply.tokens_out,
             ms,
         })
+    }
+
+    /// What the end will say if the save succeeds.
+    fn decision(&self, end: &End, choice: &Choice, next: &Checkpoint) -> End {
+        let (ending, reason) = match choice {
+            Choice::Answer { .. } => (Ending::Answer, None),
+            Choice::Flag { reason } => (Ending::Flag, Some(reason.clone())),
+        };
+        End {
+            after: Some(digest::sha256(&next.encode())),
+            choice: ending,
+            reason,
+            cited: self.cited(choice),
+            ..end.clone()
+        }
     }
 
     fn call(&self, messages: &[Message]) -> Result<(Reply, u64), ModelError> {

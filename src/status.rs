@@ -8,7 +8,7 @@ use crate::checkpoint::Checkpoint;
 use crate::clock::age;
 use crate::control::Stopped;
 use crate::history;
-use crate::log::ReadLog;
+use crate::log::Entry;
 use crate::store::Holder;
 use crate::words::{humane, questions};
 
@@ -17,8 +17,8 @@ use crate::words::{humane, questions};
 pub struct Facts<'a> {
     /// The checkpoint; `None`: there is no file.
     pub checkpoint: Option<&'a Checkpoint>,
-    /// The log.
-    pub log: &'a ReadLog,
+    /// The log, settled.
+    pub log: &'a [Entry],
     /// Who holds the checkpoint.
     pub holder: Option<Holder>,
     /// Whether it is stopped.
@@ -79,12 +79,12 @@ pub struct Thresholds {
 }
 
 /// Everything that waits for a person, in the order of the checkpoint.
-pub fn pending(checkpoint: &Checkpoint, log: &ReadLog, now: Timestamp) -> Vec<Pending> {
+pub fn pending(checkpoint: &Checkpoint, log: &[Entry], now: Timestamp) -> Vec<Pending> {
     checkpoint
         .pending
         .iter()
         .map(|(question, reason)| {
-            let since = history::flagged_at(&log.entries, question);
+            let since = history::flagged_at(log, question);
             Pending {
                 question: question.clone(),
                 reason: reason.clone(),
@@ -100,7 +100,7 @@ impl Status {
     pub fn new(facts: Facts<'_>) -> Self {
         let empty = Checkpoint::default();
         let checkpoint = facts.checkpoint.unwrap_or(&empty);
-        let entries = &facts.log.entries;
+        let entries = facts.log;
         let sessions = history::sessions(entries);
         Status {
             exists: facts.checkpoint.is_some(),

@@ -1,4 +1,8 @@
 //! The command, as a person and a scheduler meet it.
+#![allow(
+    clippy::unwrap_used,
+    reason = "a panic is how a test fails, also in what tests share"
+)]
 
 mod command;
 

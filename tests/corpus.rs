@@ -1,4 +1,8 @@
 //! The corpus that ships, its questions and its script, and retrieval against numbers from elsewhere.
+#![allow(
+    clippy::unwrap_used,
+    reason = "a panic is how a test fails, also in what tests share"
+)]
 
 use std::collections::BTreeSet;
 use std::path::Path;

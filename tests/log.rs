@@ -1,4 +1,8 @@
 //! What `status`, `timeline` and `verify --notes` make of the log, whole, torn, old or lost.
+#![allow(
+    clippy::unwrap_used,
+    reason = "a panic is how a test fails, also in what tests share"
+)]
 
 mod command;
 
@@ -159,7 +163,7 @@ fn a_torn_last_line_is_dropped_and_said_and_all_before_it_is_kept() {
     folder.ok(&["run"]);
     let text = folder.read(LOG);
     let lines: Vec<_> = text.lines().collect();
-    assert_eq!(lines.len(), 5);
+    assert_eq!(lines.len(), 6);
     assert!(
         lines[3..]
             .iter()
@@ -217,6 +221,46 @@ fn a_checkpoint_that_vanished_from_beside_its_log_is_said() {
     let folder = Folder::new();
     folder.write(LOG, start("2026-01-01T00:00:00Z", 1, 7, "q"));
     assert_eq!(folder.run(&["run"]).stderr, "");
+}
+
+/// Killed after the save and before the end was logged, then killed before the save: what a log looks like after that.
+#[test]
+fn a_kill_around_the_save_costs_the_log_nothing() {
+    let folder = Folder::new();
+    let hard =
+        "Can a program rely on one 512-byte sector being written atomically in a power failure?";
+    folder.ok(&[
+        "run",
+        "--model",
+        "stub:scripted",
+        "--question",
+        EXT4,
+        "--question",
+        hard,
+    ]);
+    let before = folder.read(STATE);
+    folder.ok(&["run", "--model", "stub:scripted"]);
+    let log = folder.read(LOG);
+    let lines: Vec<&str> = log.lines().collect();
+    let without_ends: String = lines
+        .iter()
+        .filter(|l| !l.contains("\"event\":\"end\""))
+        .map(|l| format!("{l}\n"))
+        .collect();
+    assert_eq!((lines.len(), without_ends.lines().count()), (6, 4));
+    let timeline = folder.ok(&["timeline"]);
+    folder.write(LOG, &without_ends);
+    assert_eq!(folder.ok(&["timeline"]), timeline);
+    assert_eq!(status_json(&folder)["pending_of_unknown_age"], 0);
+    folder.ok(&["verify", "--notes"]);
+
+    folder.write(STATE, before);
+    assert_eq!(status_json(&folder)["retries"], 1);
+    assert!(
+        folder
+            .ok(&["timeline"])
+            .contains("session 2: no end: killed: Can a program")
+    );
 }
 
 /// The built-in corpus in a folder where it can be changed.
@@ -328,6 +372,6 @@ fn notes_of_people_cite_nothing_and_are_counted_apart() {
     assert!(
         folder
             .ok(&["verify", "--notes"])
-            .contains("0 notes checked against their sources, 1 without citations")
+            .contains("checked against the sources: 0 notes; without citations: 1")
     );
 }

@@ -14,7 +14,7 @@ use crate::words::humane;
 pub(super) fn pending(args: &PlaceArgs, out: &mut Out) -> Result<Exit, CliError> {
     let place = Place::open(args)?;
     let loaded = place.store.read()?;
-    let log = place.read_log();
+    let log = place.read_log(loaded.as_ref());
     let pending = loaded.map_or(Vec::new(), |loaded| {
         status::pending(&loaded.checkpoint, &log, place.clock.now())
     });

@@ -13,7 +13,7 @@ use crate::words::{humane, questions};
 pub(super) fn status(args: &StatusArgs, out: &mut Out) -> Result<Exit, CliError> {
     let place = Place::open(&args.place)?;
     let loaded = place.store.read()?;
-    let log = place.read_log();
+    let log = place.read_log(loaded.as_ref());
     let status = Status::new(Facts {
         checkpoint: loaded.as_ref().map(|loaded| &loaded.checkpoint),
         log: &log,

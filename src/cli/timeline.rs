@@ -23,10 +23,12 @@ struct Line {
 
 pub(super) fn timeline(args: &PlaceArgs, out: &mut Out) -> Result<Exit, CliError> {
     let place = Place::open(args)?;
-    let log = place.read_log();
+    // A checkpoint that cannot be read does not hide what happened to it.
+    let loaded = place.store.read().ok().flatten();
+    let log = place.read_log(loaded.as_ref());
     let holder = place.store.holder()?;
-    let mut lines = session_lines(&history::sessions(&log.entries), holder);
-    lines.extend(log.entries.iter().filter_map(person_line));
+    let mut lines = session_lines(&history::sessions(&log), holder);
+    lines.extend(log.iter().filter_map(person_line));
     lines.sort_by_key(|line| line.time);
     if lines.is_empty() && !args.json {
         out.line(&format!(
@@ -121,7 +123,7 @@ fn person_line(entry: &Entry) -> Option<Line> {
             .map_or(String::new(), |reason| format!(": {reason}"))
     };
     let words = match &entry.event {
-        Event::Start(_) | Event::End(_) => return None,
+        Event::Start(_) | Event::Decision(_) | Event::End(_) => return None,
         Event::Resolve {
             question, note, by, ..
         } => format!("resolved by {by}: {question}: {note}"),

@@ -18,7 +18,11 @@ pub(super) fn verify(args: &VerifyArgs, out: &mut Out) -> Result<Exit, CliError>
     let checkpoint = &loaded.checkpoint;
     let report = if args.notes {
         let corpus = place::corpus(args.corpus.as_deref())?;
-        Some(drift::check(checkpoint, &corpus, &place.read_log().entries))
+        Some(drift::check(
+            checkpoint,
+            &corpus,
+            &place.read_log(Some(&loaded)),
+        ))
     } else {
         None
     };
@@ -63,7 +67,7 @@ pub(super) fn verify(args: &VerifyArgs, out: &mut Out) -> Result<Exit, CliError>
 
 fn print_report(report: &Report, out: &mut Out) {
     out.line(&format!(
-        "  {} checked against their sources, {} without citations",
+        "  checked against the sources: {}; without citations: {}",
         counted(report.checked, "note"),
         report.without_citations
     ));

@@ -140,7 +140,9 @@ impl Model for Never {
 }
 
 /// A model that does something while it is called, and then answers as the echo does.
-pub(crate) struct Meanwhile<'a>(RefCell<Box<dyn FnMut(&Request<'_>) + 'a>>);
+pub(crate) struct Meanwhile<'a>(RefCell<Act<'a>>);
+
+type Act<'a> = Box<dyn FnMut(&Request<'_>) + 'a>;
 
 impl<'a> Meanwhile<'a> {
     pub(crate) fn new(act: impl FnMut(&Request<'_>) + 'a) -> Self {

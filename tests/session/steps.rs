@@ -4,7 +4,7 @@ use std::cell::RefCell;
 
 use long_horizon::choice::Choice;
 use long_horizon::digest;
-use long_horizon::log::{Ending, Event};
+use long_horizon::log::{End, Ending, Event};
 use long_horizon::model::Echo;
 use long_horizon::trace::{Actor, Trace};
 
@@ -171,7 +171,12 @@ fn start_and_end_are_logged_with_digests_around_the_model_call() {
     });
     worked(bench.run(&model, &mut Trace::Off).unwrap());
     let events = bench.events();
-    let [Event::Start(start), Event::End(end)] = events.as_slice() else {
+    let [
+        Event::Start(start),
+        Event::Decision(decision),
+        Event::End(end),
+    ] = events.as_slice()
+    else {
         panic!("{events:?}");
     };
     assert_eq!(start.session, 1);
@@ -187,6 +192,14 @@ fn start_and_end_are_logged_with_digests_around_the_model_call() {
         Some(digest::sha256(&std::fs::read(bench.path()).unwrap()))
     );
     assert_eq!(end.choice, Ending::Answer);
+    // All that the end says was on disk before the checkpoint, but for the time it took.
+    assert_eq!(
+        *end,
+        End {
+            ms: end.ms,
+            ..decision.clone()
+        }
+    );
     assert_eq!(end.cited[0].section, "a#1");
     assert_eq!(
         end.cited[0].sha256,
