@@ -1,3 +1,5 @@
 //! The `long-horizon` command.
 
-fn main() {}
+fn main() -> std::process::ExitCode {
+    long_horizon::cli::main(std::env::args_os()).into()
+}

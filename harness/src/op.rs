@@ -326,7 +326,7 @@ pub enum LockAction {
 }
 
 /// Bytes that are shared, not copied; printed by their length.
-#[derive(Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(from = "Vec<u8>", into = "Vec<u8>")]
 pub struct Data(pub Arc<[u8]>);
 
@@ -377,6 +377,37 @@ impl OpKind {
             OpKind::Sync { .. } | OpKind::SyncFolder { .. } | OpKind::SyncAll => "sync",
             OpKind::SyncRange { .. } => "sync-range",
             OpKind::Lock { .. } => "lock",
+        }
+    }
+
+    /// The op changes the tree; the others sync or lock, or set times only.
+    pub fn changes(&self) -> bool {
+        !matches!(
+            self,
+            OpKind::Sync { .. }
+                | OpKind::SyncFolder { .. }
+                | OpKind::SyncAll
+                | OpKind::SyncRange { .. }
+                | OpKind::Lock { .. }
+                | OpKind::Utimens { .. }
+        )
+    }
+
+    /// The file that the op is on, if it is on an open file rather than on a name.
+    pub fn file(&self) -> Option<FileId> {
+        match self {
+            OpKind::Create { file, .. }
+            | OpKind::Write { file, .. }
+            | OpKind::Truncate { file, .. }
+            | OpKind::Allocate { file, .. }
+            | OpKind::Link { file, .. }
+            | OpKind::Sync { file, .. }
+            | OpKind::SyncRange { file, .. }
+            | OpKind::Lock { file, .. } => Some(*file),
+            OpKind::Chmod { file, .. }
+            | OpKind::Chown { file, .. }
+            | OpKind::Xattr { file, .. } => *file,
+            _ => None,
         }
     }
 }

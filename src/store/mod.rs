@@ -1,9 +1,57 @@
 //! Where checkpoints are kept. One trait, one file for each store.
+//!
+//! A new store is one new file that implements [`Store`], one [`StoreKind`], and one line in [`open`].
 
-use std::fmt::Debug;
+mod file;
+mod json;
+mod lock;
+mod reference;
+mod replace;
+
+use std::fmt::{self, Debug};
 use std::path::{Path, PathBuf};
 
 use crate::checkpoint::{Checkpoint, Damage};
+
+pub use json::JsonStore;
+pub use reference::ReferenceStore;
+
+/// The protocols by which a checkpoint can be kept. The format of the file is the same.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum StoreKind {
+    /// [`JsonStore`]: locked, checked, durable.
+    #[default]
+    Json,
+    /// [`ReferenceStore`]: check, then replace. For study, and for the lab.
+    Reference,
+}
+
+impl StoreKind {
+    /// Every kind, the default first.
+    pub const ALL: [StoreKind; 2] = [StoreKind::Json, StoreKind::Reference];
+
+    /// The name on the command line.
+    pub const fn name(self) -> &'static str {
+        match self {
+            StoreKind::Json => "json",
+            StoreKind::Reference => "reference",
+        }
+    }
+}
+
+impl fmt::Display for StoreKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// The store of that kind for the checkpoint at `path`. Touches nothing.
+pub fn open(kind: StoreKind, path: impl Into<PathBuf>) -> Box<dyn Store> {
+    match kind {
+        StoreKind::Json => Box::new(JsonStore::new(path)),
+        StoreKind::Reference => Box::new(ReferenceStore::new(path)),
+    }
+}
 
 /// A checkpoint together with the bytes it was read from.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,7 +84,8 @@ pub trait Store: Debug {
     ///
     /// # Errors
     ///
-    /// Those of [`read`](Self::read), and [`StoreError::Busy`].
+    /// Those of [`read`](Self::read), [`StoreError::Busy`], and [`StoreError::Write`] where it shows already that nothing
+    /// could be saved.
     fn begin(&self, wait: Wait) -> Result<Box<dyn Transaction + '_>, StoreError>;
 
     /// The checkpoint file with links resolved: lock, temp files and log sit beside it.
@@ -61,7 +110,7 @@ pub struct Holder {
     pub pid: Option<u32>,
 }
 
-/// One read-modify-write. Dropped without [`save`](Self::save), it has changed nothing.
+/// One read-modify-write; the lock is held until it is dropped. Dropped without [`save`](Self::save), it has changed nothing.
 pub trait Transaction: Debug {
     /// What was read; `None`: there truly is no file.
     fn loaded(&self) -> Option<&Loaded>;
@@ -71,8 +120,20 @@ pub trait Transaction: Debug {
     /// # Errors
     ///
     /// [`StoreError::Changed`], [`StoreError::Deleted`], [`StoreError::DamagedMeanwhile`], [`StoreError::Appeared`],
-    /// [`StoreError::Write`]; the file is then as it was.
-    fn save(self: Box<Self>, checkpoint: &Checkpoint) -> Result<Vec<u8>, StoreError>;
+    /// [`StoreError::Unreadable`], [`StoreError::Write`]; the file is then as it was. [`StoreError::Unsynced`]; the file is
+    /// then the new one.
+    fn save(self: Box<Self>, checkpoint: &Checkpoint) -> Result<Vec<u8>, StoreError> {
+        let mut held = self;
+        held.replace(checkpoint)
+    }
+
+    /// As [`save`](Self::save), with the lock still held on return, for what must be recorded before another begins. Once only: the
+    /// file then holds something else than what was read, and a second call is refused.
+    ///
+    /// # Errors
+    ///
+    /// As [`save`](Self::save).
+    fn replace(&mut self, checkpoint: &Checkpoint) -> Result<Vec<u8>, StoreError>;
 }
 
 /// What a store refuses or cannot do.
@@ -87,7 +148,7 @@ pub enum StoreError {
         damage: Damage,
     },
     /// The file was whole when it was loaded, and is no checkpoint now. Exit code 65.
-    #[error("{}: the checkpoint was damaged while this session worked: {damage}; nothing was written", path.display())]
+    #[error("{}: the checkpoint was damaged while this session worked: {damage}; nothing was written; restore it from a backup or repair it by hand, then run again", path.display())]
     DamagedMeanwhile {
         /// The file.
         path: PathBuf,
@@ -113,7 +174,7 @@ pub enum StoreError {
         holder: Holder,
     },
     /// The content is another than the one loaded. Exit code 75.
-    #[error("{}: the checkpoint was changed while this session worked (session counter {} then, {} now); nothing was written; run again", path.display(), loaded_sessions, found_sessions)]
+    #[error("{}: the checkpoint was changed while this session worked ({}); nothing was written; run again", path.display(), what_changed(*loaded_sessions, *found_sessions))]
     Changed {
         /// The file.
         path: PathBuf,
@@ -134,8 +195,16 @@ pub enum StoreError {
         /// The file.
         path: PathBuf,
     },
+    /// The new checkpoint is in place, but the folder's entry for it could not be made durable. Exit code 1.
+    #[error("{}: the checkpoint was replaced, but may be the old one again after a power cut: cannot sync its folder: {source}; check the disk", path.display())]
+    Unsynced {
+        /// The file.
+        path: PathBuf,
+        /// The kernel's answer.
+        source: std::io::Error,
+    },
     /// It could not be written; the file is as it was. Exit code 1.
-    #[error("{}: cannot {step}: {source}; the checkpoint is as it was", path.display())]
+    #[error("{}: cannot {step}: {source}; the checkpoint is as it was; {}, then run again", path.display(), remedy(source))]
     Write {
         /// The path that the failing step was on.
         path: PathBuf,
@@ -144,6 +213,28 @@ pub enum StoreError {
         /// The kernel's answer.
         source: std::io::Error,
     },
+}
+
+/// What to do when something could not be written.
+fn remedy(error: &std::io::Error) -> &'static str {
+    use std::io::ErrorKind;
+    match error.kind() {
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => "make room on the disk",
+        ErrorKind::PermissionDenied => {
+            "run as the owner of the checkpoint, or have the permissions of its folder changed"
+        }
+        ErrorKind::ReadOnlyFilesystem => "make the file system writable",
+        ErrorKind::AlreadyExists => "remove what is there",
+        _ => "remove the cause",
+    }
+}
+
+fn what_changed(loaded_sessions: u64, found_sessions: u64) -> String {
+    if loaded_sessions == found_sessions {
+        format!("its session counter is still {loaded_sessions}, so by resolve or by hand")
+    } else {
+        format!("its session counter was {loaded_sessions}, and is {found_sessions} now")
+    }
 }
 
 /// Announces a place of interest to a tracer: one look-up of `/crashlab/mark/NAME`, which fails.

@@ -4,6 +4,7 @@ use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use super::{Code, DamageArgs, Output, output};
 use crate::fault::damage::{self, DamageError};
 
 /// A damaged copy could not be made.
@@ -33,6 +34,20 @@ pub enum CopyError {
         /// The kernel's answer.
         source: io::Error,
     },
+}
+
+/// Makes the copy and prints where it is.
+pub(super) fn run(args: &DamageArgs, out: &mut Output<'_>) -> Code {
+    match copy(&args.name, &args.file, args.output.as_deref()) {
+        Ok(path) => {
+            out.line(&path.display().to_string());
+            Code::Held
+        }
+        Err(error) => {
+            output::complain(&error.to_string());
+            Code::Wrong
+        }
+    }
 }
 
 /// Writes a damaged copy of `file` to `output`, or beside it as `FILE.NAME` (with `-` for a `/` in the name), and

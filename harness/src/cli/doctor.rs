@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use nix::sched::CloneFlags;
 use serde::Serialize;
 
+use super::{Code, DoctorArgs, Output};
 use crate::sandbox::{self, Way, probe};
 use crate::sys::seccomp_probe;
 
@@ -63,6 +64,21 @@ impl Check {
                 remedy: Some(remedy.into()),
             },
         }
+    }
+}
+
+/// Looks at everything and prints it.
+pub(super) fn run(args: &DoctorArgs, out: &mut Output<'_>) -> Code {
+    let checks = report();
+    out.print(&if args.json {
+        as_json(&checks)
+    } else {
+        as_text(&checks)
+    });
+    if is_usable(&checks) {
+        Code::Held
+    } else {
+        Code::NotMeasured
     }
 }
 

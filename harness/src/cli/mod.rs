@@ -1,4 +1,52 @@
-//! To come.
+//! The command line: [`Args`] is parsed, becomes a [`plan`], is carried out by the command's own module, and is printed
+//! through one [`Output`].
 
+mod args;
 pub mod damage;
 pub mod doctor;
+mod exit;
+mod init;
+mod interrupt;
+mod list;
+mod output;
+pub mod plan;
+mod record;
+mod replay;
+mod run;
+mod schema;
+
+pub use args::{
+    Args, Command, DamageArgs, Deny, DoctorArgs, InitArgs, ListArgs, RecordArgs, ReplayArgs,
+    RunArgs,
+};
+pub use exit::Code;
+pub use output::Output;
+
+/// Carries out one command and says how it went. Results go to `output`, complaints to standard error.
+pub fn dispatch(args: &Args, output: &mut Output<'_>) -> Code {
+    let done = match &args.command {
+        Command::Run(args) => plan::run(args).map(|plan| run::run(&plan, output)),
+        Command::List(args) => plan::list(args).map(|plan| list::list(&plan, output)),
+        Command::Record(args) => plan::record(args).map(|plan| record::record(&plan, output)),
+        Command::Replay(args) => plan::replay(args).map(|plan| replay::replay(&plan, output)),
+        Command::Damage(args) => Ok(damage::run(args, output)),
+        Command::Init(args) => Ok(init::init(args, output)),
+        Command::Schema => Ok(schema::schema(output)),
+        Command::Doctor(args) => Ok(doctor::run(args, output)),
+    };
+    done.unwrap_or_else(|error| {
+        output::complain(&error.to_string());
+        Code::Wrong
+    })
+}
+
+/// The exit code once all is printed: what could not be printed was not told, so that is no success.
+pub fn finish(output: Output<'_>, code: Code) -> Code {
+    match output.finish() {
+        Ok(()) => code,
+        Err(error) => {
+            output::complain(&format!("cannot print to standard output: {error}"));
+            Code::NotMeasured
+        }
+    }
+}

@@ -1,3 +1,5 @@
-//! Faults: what is done to a subject or to its files.
+//! Faults: what is done to a subject. Pure functions from a recording, or from bytes, to cases.
 
 pub mod damage;
+pub mod kill;
+pub mod overlap;

@@ -1,59 +1,98 @@
 //! Judging: recording, state and outcome in, verdict out. No I/O.
 
-/// A verdict or a warning, as scenarios, reports and case lists write it.
-#[derive(
-    Debug,
-    Clone,
-    Copy,
-    PartialEq,
-    Eq,
-    Hash,
-    PartialOrd,
-    Ord,
-    serde::Serialize,
-    serde::Deserialize,
-    schemars::JsonSchema,
-)]
-#[serde(rename_all = "kebab-case")]
-pub enum Word {
-    /// Good: the state before the step at hand survived, and the recovery ended where it must from there.
-    Old,
-    /// Good: the state after the step at hand survived, and the recovery ended where it must from there.
-    New,
-    /// Good: what survived is no version, and the recovery still ended where it must.
-    Recovered,
-    /// Good after damage, else a fault: the recovery gave up, named the file and left its bytes alone.
-    Refused,
-    /// Good: a program that ran with nothing to do, or one of several that was told to wait, changed nothing.
-    Unchanged,
-    /// Good: several processes ended as they would have one after another.
-    Serial,
-    /// Good: the alarm was raised.
-    Noticed,
-    /// Fault: the recovery did not end.
-    Hung,
-    /// Fault: work was done again.
-    Repeated,
-    /// Fault: what survived is no version of the file.
-    Torn,
-    /// Fault: the recovery failed without refusing.
-    Crashed,
-    /// Fault: the recovery began from nothing.
-    Restarted,
-    /// Fault: something acknowledged is gone.
-    Lost,
-    /// Fault: any other end.
-    Diverged,
-    /// Fault: damage was taken for good.
-    Accepted,
-    /// Fault: no alarm was raised.
-    Unnoticed,
-    /// Warning: a file that nobody removes.
-    Leftover,
-    /// Warning: a link, a mode or an owner was not kept.
-    Metadata,
-    /// Neither: the lab could not see enough.
-    NotMeasured,
-    /// Neither: it was not tried.
-    Skipped,
+mod alert;
+mod control;
+mod crash;
+mod damage;
+mod idle;
+mod image;
+mod mask;
+mod metadata;
+mod overlap;
+mod refusal;
+mod repeat;
+mod version;
+mod word;
+
+pub use alert::judge_alert;
+pub use control::{ControlError, Controls, account, reads_first};
+pub use crash::{CrashCase, judge_crash};
+pub use damage::{DamageCase, judge_damage};
+pub use idle::judge_idle;
+pub use image::{Content, Image, State};
+pub use mask::Masks;
+pub use metadata::metadata_changes;
+pub use overlap::{OverlapCase, Serial, Side, judge_overlap, orders};
+pub use refusal::names as names_file;
+pub use version::{Origin, Promises, Version, Versions, versions};
+pub use word::{Grade, Word};
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use crate::recording::Trace;
+use crate::subject::{End, Exit};
+use crate::tree::Tree;
+
+/// What one run of a recovery, or of any undisturbed program, came to.
+#[derive(Debug, Clone)]
+pub struct Outcome {
+    /// The tree that it began with.
+    pub start: Arc<Tree>,
+    /// The tree that it left.
+    pub end: Arc<Tree>,
+    /// The state files in that tree.
+    pub image: Image,
+    /// How its program ended.
+    pub finish: End,
+    /// What it did.
+    pub trace: Arc<Trace>,
+    /// A state file was read, or nothing was there to be read, before any was changed.
+    pub reads_first: bool,
+}
+
+impl Outcome {
+    /// It ended with exit code 0.
+    pub fn success(&self) -> bool {
+        self.finish.exit.success()
+    }
+
+    /// It was still running when its time was over.
+    pub fn hung(&self) -> bool {
+        self.finish.exit == Exit::TimedOut
+    }
+
+    /// Non-zero exit, and its output names one of these files (see [`names_file`]).
+    pub fn refuses(&self, files: &[PathBuf]) -> bool {
+        matches!(self.finish.exit, Exit::Code(code) if code != 0)
+            && files.iter().any(|file| {
+                names_file(&self.finish.stderr, file) || names_file(&self.finish.stdout, file)
+            })
+    }
+}
+
+/// What was found of one case.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Verdict {
+    /// The word for it.
+    pub word: Word,
+    /// How it counts here.
+    pub grade: Grade,
+    /// Why, in one line.
+    pub why: String,
+}
+
+impl Verdict {
+    fn new(word: Word, why: impl Into<String>) -> Verdict {
+        Verdict {
+            word,
+            grade: word.grade(),
+            why: why.into(),
+        }
+    }
+
+    /// Nothing is known, for this reason.
+    pub fn not_measured(why: impl Into<String>) -> Verdict {
+        Verdict::new(Word::NotMeasured, why)
+    }
 }

@@ -1,1 +1,100 @@
-//! To come.
+//! Running scenarios: record, control, break, recover, judge, and tell it as a stream of events.
+
+mod build;
+mod cases;
+mod controls;
+mod damage;
+mod kill;
+mod overlap;
+mod plain;
+mod pool;
+mod scenario;
+mod stage;
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+pub use build::build;
+pub use cases::{Case, Evidence};
+pub use pool::run;
+pub use scenario::{FaultResult, Pause, Plan, ScenarioResult, run_scenario};
+pub use stage::Stage;
+
+/// How to run, whatever is run.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// How many programs run at the same time.
+    pub jobs: usize,
+    /// Pin each run to one processor.
+    pub pin: bool,
+    /// Do without namespaces.
+    pub plain: bool,
+    /// Run the scenarios' `build` commands.
+    pub build: bool,
+    /// Print what the build says as it comes.
+    pub build_output: bool,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        let jobs = std::thread::available_parallelism().map_or(1, usize::from);
+        Settings {
+            jobs,
+            pin: true,
+            plain: false,
+            build: true,
+            build_output: false,
+        }
+    }
+}
+
+/// The lab itself failed, or the ground that a scenario gives it.
+#[derive(Debug, thiserror::Error)]
+pub enum LabError {
+    /// The scenario, its build or a control is wrong: exit code 2.
+    #[error("{0}")]
+    Scenario(String),
+    /// The lab cannot run here, or could not see enough: exit code 3.
+    #[error("{0}")]
+    Lab(String),
+    /// It was told to stop.
+    #[error("interrupted")]
+    Interrupted,
+}
+
+impl From<crate::sandbox::SandboxError> for LabError {
+    fn from(error: crate::sandbox::SandboxError) -> Self {
+        LabError::Lab(error.to_string())
+    }
+}
+
+impl From<crate::tree::SnapshotError> for LabError {
+    fn from(error: crate::tree::SnapshotError) -> Self {
+        LabError::Lab(error.to_string())
+    }
+}
+
+impl From<crate::trace::TraceError> for LabError {
+    fn from(error: crate::trace::TraceError) -> Self {
+        match &error {
+            crate::trace::TraceError::Spawn { .. } => LabError::Scenario(error.to_string()),
+            crate::trace::TraceError::Unavailable { .. } => LabError::Lab(format!(
+                "{error}; `crashlab doctor` says what this machine lacks"
+            )),
+        }
+    }
+}
+
+static INTERRUPTED: AtomicBool = AtomicBool::new(false);
+
+/// Asks every run of this process to stop at its next case.
+pub fn interrupt() {
+    INTERRUPTED.store(true, Ordering::SeqCst);
+}
+
+fn check_interrupt() -> Result<(), LabError> {
+    if INTERRUPTED.load(Ordering::SeqCst) {
+        Err(LabError::Interrupted)
+    } else {
+        Ok(())
+    }
+}

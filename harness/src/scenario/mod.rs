@@ -1,18 +1,43 @@
 //! Scenarios: TOML files that say who is tried, on what, and what must hold afterwards.
+//!
+//! A file goes through four steps, one module each: its text is parsed with the places of all keys and values; the
+//! document is walked along the JSON Schema ([`schema_text`]), which is derived from the types that then read it, so that
+//! parser and schema cannot drift apart; what is left to check is what a schema cannot say (a turn of a process that does
+//! not exist, a folder that is not there); the result is a [`Scenario`] with all defaults filled in. Every mistake on the
+//! way is a [`ScenarioError`] with its line, what was expected there, and the nearest right name.
+//!
+//! [`load`] finds the files. Nothing is read but them, and nothing is looked up but whether the folders that they name exist.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use crate::judge::Word;
 
+mod conform;
+mod error;
+mod expect;
+mod forms;
+mod load;
+mod nearest;
+mod point;
+mod raw;
+mod resolve;
+mod schema;
+
+pub use error::ScenarioError;
+pub(crate) use error::wrapped;
+pub use load::load;
+pub use point::FormError;
+pub use schema::schema_text;
+
 /// A command line: an argument vector, or one string for `sh -c`.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Deserialize, schemars::JsonSchema)]
 #[serde(untagged)]
 pub enum CommandLine {
     /// Program and arguments, no shell.
-    Argv(Vec<String>),
+    Argv(#[schemars(schema_with = "raw::arguments")] Vec<String>),
     /// For `sh -c`.
-    Shell(String),
+    Shell(#[schemars(schema_with = "raw::shell_line")] String),
 }
 
 /// A scenario as its file says it, checked, with defaults filled in. Times are in seconds.
@@ -125,6 +150,19 @@ pub enum FaultKind {
         /// A regular expression that one of its lines must match.
         says: String,
     },
+}
+
+impl FaultKind {
+    /// The kind, as scenarios write it.
+    pub fn word(&self) -> &'static str {
+        match self {
+            FaultKind::Kill { .. } => "kill",
+            FaultKind::Damage { .. } => "damage",
+            FaultKind::Overlap { .. } => "overlap",
+            FaultKind::Idle { .. } => "idle",
+            FaultKind::Alert { .. } => "alert",
+        }
+    }
 }
 
 /// A turn in an overlap.

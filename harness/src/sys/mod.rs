@@ -1,7 +1,13 @@
 //! System calls: the only place with `unsafe`.
 
+pub(crate) mod arch;
 pub(crate) mod confined;
+pub(crate) mod memory;
 pub(crate) mod mount;
 pub(crate) mod namespace;
+pub(crate) mod process;
+pub(crate) mod ptrace;
+pub(crate) mod pty;
+pub(crate) mod seccomp;
 pub(crate) mod seccomp_probe;
 pub(crate) mod xattr;

@@ -1,11 +1,38 @@
 //! The tracer: runs programs under ptrace and a seccomp filter, and writes down what they do to the watched folder.
 
-use std::time::Duration;
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
+use nix::unistd::Pid;
 
 use crate::op::{Event, OpKind};
 use crate::recording::Trace;
 use crate::sandbox::Sandbox;
-use crate::subject::Program;
+use crate::subject::{End, Exit, OUTPUT_LIMIT, Program};
+use crate::sys::ptrace;
+
+mod blocked;
+mod calls;
+mod decode;
+mod line;
+mod lives;
+mod mapping;
+mod names;
+mod output;
+mod resolve;
+mod spawn;
+mod tracer;
+mod turns;
+mod world;
+
+pub use line::describe;
+
+use output::Collector;
+use resolve::View;
+use spawn::Started;
+use tracer::{Running, State, Thread, Tracer};
+use world::World;
 
 /// How to trace.
 #[derive(Debug, Clone)]
@@ -92,18 +119,218 @@ pub enum TraceError {
     },
 }
 
-/// Runs the programs in the sandbox, together, until all that they started has ended.
+/// Runs the programs in the sandbox, together, until the first process of each has ended.
 ///
-/// Nothing that they started is left when this returns, also what daemonised, and also on errors.
+/// What else a program started is killed when its first process ends, also what daemonised, and also on errors: nothing
+/// is left when this returns. Programs have a session of their own without a controlling terminal. All of them stand
+/// before their first instruction when the first [`Director::start`] is asked.
+///
+/// The calling thread traces, and waits for all its children while it does: it must have no other child that somebody
+/// else wants to wait for. Several threads can each make a run at the same time.
 ///
 /// # Errors
 ///
 /// [`TraceError`] where a program cannot be started or traced; how programs end is in [`Trace::ends`].
 pub fn run(
-    _programs: &[Program],
-    _sandbox: &Sandbox,
-    _options: &Options,
-    _director: &mut dyn Director,
+    programs: &[Program],
+    sandbox: &Sandbox,
+    options: &Options,
+    director: &mut dyn Director,
 ) -> Result<Trace, TraceError> {
-    todo!()
+    let strangers = ptrace::has_children();
+    let pinned = Pinned::to(options.pin)?;
+    let mut started: Vec<Started> = Vec::new();
+    for program in programs {
+        match spawn::start(program, sandbox, options.reads) {
+            Ok(one) => started.push(one),
+            Err(error) => {
+                started.iter().for_each(|one| spawn::end(one.stop.tid()));
+                return Err(error);
+            }
+        }
+    }
+    let begun = Instant::now();
+    let world = look_around(&started, sandbox, options);
+    let pids: Vec<i32> = started.iter().map(|one| one.stop.tid()).collect();
+    let (mut stops, mut outputs, mut mains) = (Vec::new(), Vec::new(), Vec::new());
+    for one in started {
+        stops.push(one.stop);
+        outputs.extend(one.outputs);
+        mains.push(one.pidfd);
+    }
+    let collector = Collector::start(
+        outputs,
+        OUTPUT_LIMIT,
+        mains,
+        options.time_limit,
+        pinned.before,
+    );
+    let collector = collector.map_err(|source| {
+        pids.iter().for_each(|pid| spawn::end(*pid));
+        TraceError::Unavailable {
+            what: "start a thread for the output".into(),
+            source,
+        }
+    })?;
+    let mut tracer = Tracer::new(director, world, &pids, begun, &collector);
+    let outcome = tracer.run(stops, strangers);
+    if outcome.is_err() {
+        tracer
+            .threads
+            .values()
+            .for_each(|thread| spawn::end(thread.process));
+    }
+    let (events, mut gaps, ends) = (tracer.events, tracer.gaps, tracer.programs);
+    let mut collected = collector.finish().into_iter();
+    outcome?;
+    let mut finished = Vec::new();
+    for (program, running) in ends.into_iter().enumerate() {
+        let (stdout, stderr) = (
+            collected.next().unwrap_or_default(),
+            collected.next().unwrap_or_default(),
+        );
+        if stdout.cut || stderr.cut {
+            let what = format!(
+                "program {program} printed more than {OUTPUT_LIMIT} bytes; the rest was thrown away"
+            );
+            gaps.push(crate::recording::Gap {
+                what,
+                path: None,
+                at_event: events.len(),
+            });
+        }
+        // Without news of its end it has ended with everything else.
+        let (exit, elapsed) = running.end.unwrap_or((Exit::Killed, begun.elapsed()));
+        finished.push(End {
+            exit,
+            stdout: stdout.bytes,
+            stderr: stderr.bytes,
+            elapsed,
+        });
+    }
+    Ok(Trace {
+        events,
+        ends: finished,
+        gaps,
+        elapsed: begun.elapsed(),
+    })
+}
+
+/// What the watched folder holds before anything runs.
+fn look_around(started: &[Started], sandbox: &Sandbox, options: &Options) -> World {
+    let tid = started.first().map_or(0, |one| one.stop.tid());
+    let view = View {
+        tid,
+        watched: sandbox.seen(),
+    };
+    let watched = view
+        .canonical(sandbox.seen())
+        .unwrap_or_else(|| sandbox.seen().to_owned());
+    let at = view.reachable(&watched);
+    let streams = started
+        .iter()
+        .enumerate()
+        .flat_map(|(program, one)| {
+            one.ends
+                .iter()
+                .map(move |(end, stream)| (*end, program, *stream))
+        })
+        .collect();
+    let mut world = World {
+        device: nix::sys::stat::stat(&at).map_or(0, |stat| stat.st_dev),
+        watched,
+        names: names::Names::default(),
+        writable: std::collections::BTreeSet::new(),
+        mappings: mapping::Mappings::default(),
+        reads: options.reads,
+        streams,
+    };
+    world.scan(&at, std::path::Path::new(""));
+    world
+}
+
+impl<'a> Tracer<'a> {
+    fn new(
+        director: &'a mut dyn Director,
+        world: World,
+        pids: &[i32],
+        begun: Instant,
+        collector: &'a Collector,
+    ) -> Tracer<'a> {
+        let running = |main: &i32| Running {
+            main: *main,
+            begun,
+            end: None,
+            held: false,
+            doomed: None,
+            reason: None,
+        };
+        let thread = |(program, pid): (usize, &i32)| {
+            (
+                *pid,
+                Thread {
+                    process: *pid,
+                    program,
+                    state: State::Running,
+                },
+            )
+        };
+        Tracer {
+            director,
+            world,
+            threads: pids
+                .iter()
+                .enumerate()
+                .map(thread)
+                .collect::<BTreeMap<_, _>>(),
+            programs: pids.iter().map(running).collect(),
+            events: Vec::new(),
+            gaps: Vec::new(),
+            last_op: 0,
+            inside: None,
+            queue: std::collections::VecDeque::new(),
+            killed: false,
+            collector,
+        }
+    }
+}
+
+/// The calling thread on one processor, for as long as this lives.
+struct Pinned {
+    before: CpuSet,
+    restore: bool,
+}
+
+impl Pinned {
+    fn to(processor: Option<usize>) -> Result<Pinned, TraceError> {
+        let this = Pid::from_raw(0);
+        let failed = |errno: nix::Error| TraceError::Unavailable {
+            what: "pin the tracer to one processor".into(),
+            source: errno.into(),
+        };
+        let before = sched_getaffinity(this).map_err(failed)?;
+        let Some(processor) = processor else {
+            return Ok(Pinned {
+                before,
+                restore: false,
+            });
+        };
+        let mut one = CpuSet::new();
+        one.set(processor)
+            .and_then(|()| sched_setaffinity(this, &one))
+            .map_err(failed)?;
+        Ok(Pinned {
+            before,
+            restore: true,
+        })
+    }
+}
+
+impl Drop for Pinned {
+    fn drop(&mut self) {
+        if self.restore {
+            // It was allowed before; there is nobody to tell if it is not any more.
+            let _ = sched_setaffinity(Pid::from_raw(0), &self.before);
+        }
+    }
 }

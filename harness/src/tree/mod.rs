@@ -1,9 +1,8 @@
 //! Trees: the files, folders, links, modes, owners and bytes of a watched folder. Two equal trees are one state.
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
-use std::ffi::OsString;
+use std::collections::{BTreeMap, HashMap};
 use std::hash::Hash;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 use crate::op::Data;
 
@@ -12,7 +11,7 @@ mod model;
 mod snapshot;
 
 pub use diff::{Change, Difference, compare_bytes, difference};
-pub use model::Model;
+pub use model::{Inode, Misfit, Model};
 pub use snapshot::{SnapshotError, read, write_out};
 
 /// A folder and all below it. Keys are relative; the folder itself is the empty path.
@@ -61,9 +60,6 @@ pub enum NodeKind {
     },
 }
 
-/// A chain of more symbolic links than this is taken for a loop, as Linux does.
-const LINK_LIMIT: usize = 40;
-
 impl Tree {
     /// Builds a tree from entries that each come with the identity of their inode, and numbers the hard links:
     /// entries of equal identity are names of one file. The numbers that the nodes come with are ignored, and
@@ -102,50 +98,6 @@ impl Tree {
         self.nodes.get(path)
     }
 
-    /// The entry at a relative path with every symbolic link followed, and the path at which it really is.
-    ///
-    /// `None` where there is nothing, where a link leads out of the tree (every absolute one does, see
-    /// [`content_seen_at`](Self::content_seen_at)) or in a circle, and where something on the way is no folder.
-    pub fn content(&self, path: &Path) -> Option<(PathBuf, &Node)> {
-        self.follow(path, None)
-    }
-
-    /// As [`content`](Self::content), for a tree that its programs saw at the absolute path `root`: absolute
-    /// targets below it stay inside.
-    pub fn content_seen_at(&self, path: &Path, root: &Path) -> Option<(PathBuf, &Node)> {
-        self.follow(path, Some(root))
-    }
-
-    fn follow(&self, path: &Path, root: Option<&Path>) -> Option<(PathBuf, &Node)> {
-        let mut here = PathBuf::new();
-        let mut left: VecDeque<Step> = VecDeque::new();
-        put_in_front(&mut left, &mut here, path, root)?;
-        let mut links = 0;
-        while let Some(step) = left.pop_front() {
-            if self.nodes.get(&here)?.kind != NodeKind::Folder {
-                return None;
-            }
-            let name = match step {
-                Step::Up if here.pop() => continue,
-                Step::Up => return None,
-                Step::Down(name) => name,
-            };
-            let next = here.join(name);
-            match &self.nodes.get(&next)?.kind {
-                NodeKind::Link(target) => {
-                    links += 1;
-                    if links > LINK_LIMIT {
-                        return None;
-                    }
-                    put_in_front(&mut left, &mut here, target, root)?;
-                }
-                _ => here = next,
-            }
-        }
-        let node = self.nodes.get(&here)?;
-        Some((here, node))
-    }
-
     /// A hash of everything in the tree: equal trees have equal hashes, and different trees different ones.
     pub fn hash(&self) -> [u8; 32] {
         let mut hasher = Encoder(blake3::Hasher::new());
@@ -156,36 +108,6 @@ impl Tree {
         }
         *hasher.0.finalize().as_bytes()
     }
-}
-
-/// One component of a path still to be walked.
-enum Step {
-    Up,
-    Down(OsString),
-}
-
-/// Puts the components of `path` before what is left to walk; an absolute one begins again at the top.
-fn put_in_front(
-    left: &mut VecDeque<Step>,
-    here: &mut PathBuf,
-    path: &Path,
-    root: Option<&Path>,
-) -> Option<()> {
-    let relative = if path.is_absolute() {
-        let inside = path.strip_prefix(root?).ok()?;
-        here.clear();
-        inside
-    } else {
-        path
-    };
-    for component in relative.components().rev() {
-        match component {
-            Component::Normal(name) => left.push_front(Step::Down(name.to_owned())),
-            Component::ParentDir => left.push_front(Step::Up),
-            Component::CurDir | Component::RootDir | Component::Prefix(_) => {}
-        }
-    }
-    Some(())
 }
 
 /// Feeds values to a hash so that no two sequences of values give the same bytes: all that varies in length is

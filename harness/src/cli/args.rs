@@ -1,0 +1,214 @@
+//! What can be said on the command line. The docs of the fields are the help.
+
+use std::path::PathBuf;
+
+use clap::{Parser, Subcommand, ValueEnum};
+
+use crate::judge::Word;
+
+/// Finds out what the state files of a program look like after every kill, damage and overlap.
+///
+/// A scenario is a TOML file: it says which program is tried, what its state files are, what is done to it, and what is
+/// expected. The program may be written in any language. It runs in a sandbox; your files are never changed.
+#[derive(Debug, Parser)]
+#[command(name = "crashlab", version, max_term_width = 80, after_help = EXAMPLES, after_long_help = LONG_EXAMPLES)]
+pub struct Args {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  crashlab init -o mine.toml            a scenario to start from
+  crashlab run mine.toml                try it
+  crashlab replay mine.toml kill@12     one case of it again
+  crashlab doctor                       what this machine can do";
+
+const LONG_EXAMPLES: &str = "\
+Examples:
+  crashlab init -o mine.toml            a scenario to start from
+  crashlab run mine.toml                try it
+  crashlab replay mine.toml kill@12     one case of it again
+  crashlab doctor                       what this machine can do
+
+Exit codes:
+  0  all that was expected held; warnings do not count unless --deny names them
+  1  an unexpected fault, or an expected one that was not found
+  2  the command line, a scenario or a control is wrong
+  3  something selected was not measured, or the lab cannot work here";
+
+const SCHEMA_EXAMPLE: &str = "\
+Editors that know TOML (Taplo, Even Better TOML) check a scenario against it and
+complete its keys when its first line names the file:
+  crashlab schema > scenario.schema.json
+  #:schema ./scenario.schema.json";
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Try scenarios, and report what survived
+    Run(RunArgs),
+    /// List scenarios: their faults, and what they prove
+    List(ListArgs),
+    /// Run a scenario's subject once, undisturbed, and print its op log
+    Record(RecordArgs),
+    /// Run one case of a scenario again
+    Replay(ReplayArgs),
+    /// Write a damaged copy of a state file
+    Damage(DamageArgs),
+    /// Write a commented scenario to start from
+    Init(InitArgs),
+    /// Print the JSON Schema of scenario files, for editors
+    #[command(after_help = SCHEMA_EXAMPLE)]
+    Schema,
+    /// Say what this machine can do, and what to do about what it cannot
+    Doctor(DoctorArgs),
+}
+
+/// `crashlab run`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  crashlab run scenarios
+  crashlab run scenarios --only half-written --only two-sessions
+  crashlab run scenarios --deny leftover,metadata --json > report.jsonl")]
+pub struct RunArgs {
+    /// Scenario files, and folders that are searched for them
+    #[arg(required = true, value_name = "PATH")]
+    pub paths: Vec<PathBuf>,
+    /// How many cases run at once [default: one for each processor]
+    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    pub jobs: Option<u16>,
+    /// Print events as JSON Lines instead of a report
+    #[arg(long)]
+    pub json: bool,
+    /// Let these warnings count as faults, parted by commas
+    #[arg(long, value_name = "WORDS", value_delimiter = ',')]
+    pub deny: Vec<Deny>,
+    /// Do not exit with 3 where something was not measured
+    #[arg(long)]
+    pub allow_not_measured: bool,
+    /// Only scenarios whose name holds this text; may be given several times
+    #[arg(long, value_name = "TEXT")]
+    pub only: Vec<String>,
+    /// Do not run the scenarios' `build` commands
+    #[arg(long)]
+    pub no_build: bool,
+    /// Do not keep a traced program and its tracer on one processor
+    #[arg(long)]
+    pub no_pin: bool,
+    /// Keep the work folder of each finding in this folder
+    #[arg(long, value_name = "DIR")]
+    pub keep: Option<PathBuf>,
+}
+
+/// What `--deny` can name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Deny {
+    /// A file that nobody removes
+    Leftover,
+    /// A link, a mode or an owner that was not kept
+    Metadata,
+    /// A case that was not tried
+    Skipped,
+}
+
+impl Deny {
+    /// The word that reports use for it.
+    pub fn word(self) -> Word {
+        match self {
+            Deny::Leftover => Word::Leftover,
+            Deny::Metadata => Word::Metadata,
+            Deny::Skipped => Word::Skipped,
+        }
+    }
+}
+
+/// `crashlab list`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  crashlab list scenarios
+  crashlab list scenarios --json | jq -r '.[].name'")]
+pub struct ListArgs {
+    /// Scenario files, and folders that are searched for them
+    #[arg(required = true, value_name = "PATH")]
+    pub paths: Vec<PathBuf>,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `crashlab record`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+The numbers of the ops are the places at which `kill@N` kills.
+
+Example:
+  crashlab record mine.toml")]
+pub struct RecordArgs {
+    /// A scenario file
+    #[arg(value_name = "SCENARIO")]
+    pub scenario: PathBuf,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+    /// Record reads of the watched files too
+    #[arg(long)]
+    pub reads: bool,
+}
+
+/// `crashlab replay`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  crashlab replay mine.toml kill@12
+  crashlab replay mine.toml kill@mark:model-called --keep kept")]
+pub struct ReplayArgs {
+    /// A scenario file
+    #[arg(value_name = "SCENARIO")]
+    pub scenario: PathBuf,
+    /// The id of the case, as a report prints it
+    #[arg(value_name = "CASE")]
+    pub case: String,
+    /// Keep the work folder in this folder
+    #[arg(long, value_name = "DIR")]
+    pub keep: Option<PathBuf>,
+}
+
+/// `crashlab damage`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Example:
+  crashlab damage truncated state.json -o damaged.json")]
+pub struct DamageArgs {
+    /// The damage: truncated, empty, not-an-object, unknown-field, missing-queue, queue-is-a-string or answers-is-a-list
+    #[arg(value_name = "NAME")]
+    pub name: String,
+    /// The file; it is only read
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+    /// Where to write the copy; an existing file is left alone [default: FILE.NAME]
+    #[arg(short, long, value_name = "OUT")]
+    pub output: Option<PathBuf>,
+}
+
+/// `crashlab init`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Example:
+  crashlab init -o mine.toml")]
+pub struct InitArgs {
+    /// Where to write it; an existing file is left alone [default: standard output]
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+}
+
+/// `crashlab doctor`.
+#[derive(Debug, clap::Args)]
+pub struct DoctorArgs {
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}

@@ -1,0 +1,194 @@
+//! From arguments to what is to be done: scenarios loaded and selected, defaults filled in, contradictions refused.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use super::{ListArgs, RecordArgs, ReplayArgs, RunArgs};
+use crate::judge::Word;
+use crate::scenario::{self, Scenario, ScenarioError};
+
+/// What `crashlab run` is to do.
+#[derive(Debug)]
+pub struct RunPlan {
+    /// What to try, in this order; at least one.
+    pub scenarios: Vec<Scenario>,
+    /// How many cases run at once, at least 1.
+    pub jobs: usize,
+    /// Print events as JSON Lines.
+    pub json: bool,
+    /// Warnings that count as faults.
+    pub deny: Vec<Word>,
+    /// What was not measured does not change the exit code.
+    pub allow_not_measured: bool,
+    /// Run the scenarios' `build` commands.
+    pub build: bool,
+    /// Keep a traced program and its tracer on one processor.
+    pub pin: bool,
+    /// Keep the work folder of each finding here.
+    pub keep: Option<PathBuf>,
+}
+
+/// What `crashlab list` is to do.
+#[derive(Debug)]
+pub struct ListPlan {
+    /// What to list, in this order.
+    pub scenarios: Vec<Scenario>,
+    /// Print JSON.
+    pub json: bool,
+}
+
+/// What `crashlab record` is to do.
+#[derive(Debug)]
+pub struct RecordPlan {
+    /// Whose subject is recorded.
+    pub scenario: Scenario,
+    /// Print JSON.
+    pub json: bool,
+    /// Record reads too.
+    pub reads: bool,
+}
+
+/// What `crashlab replay` is to do.
+#[derive(Debug)]
+pub struct ReplayPlan {
+    /// Where the case belongs.
+    pub scenario: Scenario,
+    /// Its id, as it was given.
+    pub case: String,
+    /// Keep the work folder here.
+    pub keep: Option<PathBuf>,
+}
+
+/// The arguments cannot be made a plan. `Display` is for people, of 80 columns, and may have many lines.
+#[derive(Debug)]
+pub enum PlanError {
+    /// Scenario files are wrong.
+    Scenarios(Vec<ScenarioError>),
+    /// `--only` leaves nothing.
+    NothingSelected {
+        /// The texts that were given.
+        only: Vec<String>,
+        /// The names of the scenarios that were found.
+        names: Vec<String>,
+    },
+    /// One scenario is wanted, and the path stands for several.
+    NotOne {
+        /// The path.
+        path: PathBuf,
+        /// The files that it stands for.
+        files: Vec<PathBuf>,
+    },
+}
+
+/// # Errors
+///
+/// [`PlanError`] where scenarios are wrong or none is selected.
+pub fn run(args: &RunArgs) -> Result<RunPlan, PlanError> {
+    let processors = std::thread::available_parallelism().map_or(1, usize::from);
+    Ok(RunPlan {
+        scenarios: selected(load(&args.paths)?, &args.only)?,
+        jobs: args.jobs.map_or(processors, usize::from),
+        json: args.json,
+        deny: args.deny.iter().map(|deny| deny.word()).collect(),
+        allow_not_measured: args.allow_not_measured,
+        build: !args.no_build,
+        pin: !args.no_pin,
+        keep: args.keep.clone(),
+    })
+}
+
+/// # Errors
+///
+/// [`PlanError`] where scenarios are wrong.
+pub fn list(args: &ListArgs) -> Result<ListPlan, PlanError> {
+    Ok(ListPlan {
+        scenarios: load(&args.paths)?,
+        json: args.json,
+    })
+}
+
+/// # Errors
+///
+/// [`PlanError`] where the scenario is wrong, or more than one.
+pub fn record(args: &RecordArgs) -> Result<RecordPlan, PlanError> {
+    Ok(RecordPlan {
+        scenario: one(&args.scenario)?,
+        json: args.json,
+        reads: args.reads,
+    })
+}
+
+/// # Errors
+///
+/// [`PlanError`] where the scenario is wrong, or more than one.
+pub fn replay(args: &ReplayArgs) -> Result<ReplayPlan, PlanError> {
+    Ok(ReplayPlan {
+        scenario: one(&args.scenario)?,
+        case: args.case.clone(),
+        keep: args.keep.clone(),
+    })
+}
+
+fn load(paths: &[PathBuf]) -> Result<Vec<Scenario>, PlanError> {
+    scenario::load(paths).map_err(PlanError::Scenarios)
+}
+
+/// The scenario that the path stands for: a file, or a folder with one in it.
+fn one(path: &Path) -> Result<Scenario, PlanError> {
+    let mut scenarios = load(&[path.to_owned()])?;
+    match (scenarios.pop(), scenarios.is_empty()) {
+        (Some(only), true) => Ok(only),
+        (last, _) => {
+            scenarios.extend(last);
+            Err(PlanError::NotOne {
+                path: path.to_owned(),
+                files: scenarios
+                    .into_iter()
+                    .map(|scenario| scenario.file)
+                    .collect(),
+            })
+        }
+    }
+}
+
+/// The scenarios whose names hold one of the texts; all of them where there is no text.
+fn selected(scenarios: Vec<Scenario>, only: &[String]) -> Result<Vec<Scenario>, PlanError> {
+    let names: Vec<String> = scenarios.iter().map(|one| one.name.clone()).collect();
+    let wanted = |scenario: &Scenario| {
+        only.is_empty() || only.iter().any(|text| scenario.name.contains(text))
+    };
+    let selected: Vec<Scenario> = scenarios.into_iter().filter(wanted).collect();
+    if selected.is_empty() {
+        let only = only.to_vec();
+        return Err(PlanError::NothingSelected { only, names });
+    }
+    Ok(selected)
+}
+
+impl fmt::Display for PlanError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            PlanError::Scenarios(errors) => {
+                for error in errors {
+                    writeln!(f, "{}", error.render(80))?;
+                }
+                let plural = if errors.len() == 1 { "" } else { "s" };
+                write!(f, "{} mistake{plural} found; nothing was run", errors.len())
+            }
+            PlanError::NothingSelected { only, names } => {
+                writeln!(f, "no scenario has {} in its name", only.join(" or "))?;
+                write!(f, "there are:")?;
+                names.iter().try_for_each(|name| write!(f, "\n  {name}"))
+            }
+            PlanError::NotOne { path, files } => {
+                let (path, count) = (path.display(), files.len());
+                write!(f, "{path} holds {count} scenarios, and one is wanted:")?;
+                files
+                    .iter()
+                    .try_for_each(|file| write!(f, "\n  {}", file.display()))
+            }
+        }
+    }
+}
+
+impl std::error::Error for PlanError {}

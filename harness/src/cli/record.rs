@@ -1,0 +1,44 @@
+//! `crashlab record`: the op log of one undisturbed run.
+
+use super::plan::RecordPlan;
+use super::{Code, Output, output};
+use crate::recording::Recording;
+use crate::run::{LabError, Settings, Stage, build};
+use crate::trace::describe;
+
+/// Records the scenario's subject and prints what it did, an event a line.
+pub(super) fn record(plan: &RecordPlan, out: &mut Output<'_>) -> Code {
+    match recording(plan) {
+        Ok(recording) => print(plan, &recording, out),
+        Err(error) => {
+            output::complain(&error.to_string());
+            error.into()
+        }
+    }
+}
+
+fn recording(plan: &RecordPlan) -> Result<Recording, LabError> {
+    let settings = Settings::default();
+    build(std::slice::from_ref(&plan.scenario), &settings, &mut |_| {})?;
+    let stage = Stage::new(&plan.scenario, &settings, Some(0))?;
+    let before = stage.prepare()?;
+    stage.record(&before, plan.reads)
+}
+
+fn print(plan: &RecordPlan, recording: &Recording, out: &mut Output<'_>) -> Code {
+    for event in &recording.trace.events {
+        match plan.json {
+            true => out.line(&serde_json::json!(event).to_string()),
+            false => out.line(&describe(event)),
+        }
+    }
+    let end = &recording.trace.ends[0];
+    for gap in &recording.trace.gaps {
+        output::complain(&format!("not seen: {}", gap.what));
+    }
+    if !end.exit.success() {
+        output::complain(&format!("the subject ended with {}", end.exit));
+        return Code::Wrong;
+    }
+    Code::Held
+}

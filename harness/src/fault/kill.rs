@@ -1,0 +1,183 @@
+//! Kill: SIGKILL for every process of the subject, at one place of its run.
+
+use crate::op::{Event, Op, OpKind, What};
+use crate::scenario::KillPoint;
+use crate::trace::{Director, Step};
+
+/// A killed write stops only at these multiples of the file offset (observed on ext4 and tmpfs, Linux 6.18).
+pub const WRITE_STEP_BYTES: u64 = 4096;
+/// At most so many places inside one write, spread evenly.
+pub const PLACES_IN_WRITE_MAX: usize = 64;
+
+/// The places that a wish stands for in this recording, in the order of the log.
+///
+/// # Errors
+///
+/// What the recording lacks, where the wish names something that it does not have.
+pub fn points(events: &[Event], wish: &KillPoint) -> Result<Vec<KillPoint>, String> {
+    let ops = || events.iter().filter_map(op_of);
+    let count = ops().count();
+    match wish {
+        KillPoint::All => Ok(every_place(events)),
+        KillPoint::After(number) if *number as usize <= count => Ok(vec![wish.clone()]),
+        KillPoint::After(number) => Err(format!(
+            "there is no op {number}: the recording has {count}"
+        )),
+        KillPoint::Inside(number, bytes) => match ops()
+            .find(|op| op.number == *number)
+            .map(|op| &op.kind)
+        {
+            Some(OpKind::Write { data, .. }) if *bytes > 0 && (*bytes as usize) < data.len() => {
+                Ok(vec![wish.clone()])
+            }
+            Some(OpKind::Write { data, .. }) => Err(format!(
+                "op {number} writes {} bytes, so it cannot be cut after {bytes}",
+                data.len()
+            )),
+            Some(other) => Err(format!(
+                "op {number} is a {}, only a write can be cut",
+                other.word()
+            )),
+            None => Err(format!(
+                "there is no op {number}: the recording has {count}"
+            )),
+        },
+        KillPoint::Kind(word, nth) => {
+            let seen = ops().filter(|op| op.kind.word() == word).count();
+            if *nth as usize <= seen {
+                Ok(vec![wish.clone()])
+            } else {
+                Err(format!("the recording has {seen} ops of kind `{word}`"))
+            }
+        }
+        KillPoint::Mark(name, nth) => {
+            let seen = events
+                .iter()
+                .filter(|event| matches!(&event.what, What::Mark(mark) if mark == name))
+                .count();
+            if *nth as usize <= seen {
+                Ok(vec![wish.clone()])
+            } else {
+                Err(format!("the subject passes the mark `{name}` {seen} times"))
+            }
+        }
+    }
+}
+
+fn op_of(event: &Event) -> Option<&Op> {
+    match &event.what {
+        What::Op(op) => Some(op),
+        _ => None,
+    }
+}
+
+fn every_place(events: &[Event]) -> Vec<KillPoint> {
+    let mut places = vec![KillPoint::After(0)];
+    let mut marks: std::collections::HashMap<&str, u32> = std::collections::HashMap::new();
+    for event in events {
+        match &event.what {
+            What::Op(op) => {
+                if let OpKind::Write { offset, data, .. } = &op.kind {
+                    let inside = cuts(*offset, data.len() as u64);
+                    places.extend(
+                        inside
+                            .into_iter()
+                            .map(|bytes| KillPoint::Inside(op.number, bytes)),
+                    );
+                }
+                places.push(KillPoint::After(op.number));
+            }
+            What::Mark(name) => {
+                let seen = marks.entry(name).or_default();
+                *seen += 1;
+                places.push(KillPoint::Mark(name.clone(), *seen));
+            }
+            _ => {}
+        }
+    }
+    places
+}
+
+/// After how many bytes a write of `len` bytes at `offset` can be cut.
+pub fn cuts(offset: u64, len: u64) -> Vec<u64> {
+    let first = WRITE_STEP_BYTES - offset % WRITE_STEP_BYTES;
+    let all: Vec<u64> = (first..len).step_by(WRITE_STEP_BYTES as usize).collect();
+    if all.len() <= PLACES_IN_WRITE_MAX {
+        return all;
+    }
+    (0..PLACES_IN_WRITE_MAX)
+        .map(|place| all[place * (all.len() - 1) / (PLACES_IN_WRITE_MAX - 1)])
+        .collect()
+}
+
+/// Kills the run at a place.
+#[derive(Debug)]
+pub struct KillAt {
+    point: KillPoint,
+    seen: u32,
+    /// The place came, and everything was killed there.
+    pub reached: bool,
+}
+
+impl KillAt {
+    /// A director for one run. [`KillPoint::All`] is no place and never comes.
+    pub fn new(point: KillPoint) -> KillAt {
+        KillAt {
+            point,
+            seen: 0,
+            reached: false,
+        }
+    }
+
+    fn count(&mut self, matches: bool, nth: u32) -> bool {
+        self.seen += u32::from(matches);
+        matches && self.seen == nth
+    }
+}
+
+impl Director for KillAt {
+    fn start(&mut self, _program: usize) -> Step {
+        self.reached = self.point == KillPoint::After(0);
+        if self.reached {
+            Step::KillAll
+        } else {
+            Step::Go
+        }
+    }
+
+    fn before(&mut self, _program: usize, number: u32, op: &OpKind) -> Option<usize> {
+        match (&self.point, op) {
+            (KillPoint::Inside(wanted, bytes), OpKind::Write { .. }) if *wanted == number => {
+                Some(*bytes as usize)
+            }
+            _ => None,
+        }
+    }
+
+    fn after(&mut self, event: &Event) -> Step {
+        let here = match (self.point.clone(), &event.what) {
+            (KillPoint::After(number) | KillPoint::Inside(number, _), What::Op(op)) => {
+                op.number == number
+            }
+            (KillPoint::Kind(word, nth), What::Op(op)) => self.count(op.kind.word() == word, nth),
+            (KillPoint::Mark(name, nth), What::Mark(mark)) => self.count(*mark == name, nth),
+            _ => false,
+        };
+        self.reached |= here;
+        if here { Step::KillAll } else { Step::Go }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_write_is_cut_at_pages_of_the_file() {
+        assert_eq!(cuts(0, 4096), Vec::<u64>::new());
+        assert_eq!(cuts(0, 4097), [4096]);
+        assert_eq!(cuts(100, 9000), [3996, 8092]);
+        let many = cuts(0, 4096 * 1000);
+        assert_eq!((many.len(), many[0], many[63]), (64, 4096, 4096 * 999));
+    }
+}

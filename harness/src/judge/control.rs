@@ -1,0 +1,137 @@
+//! Controls: where the recovery ends without any fault, from each version and from no file at all.
+
+use std::collections::HashMap;
+
+use super::image::Image;
+use super::mask::Masks;
+use super::repeat::Counts;
+use super::version::Versions;
+use super::{Outcome, State};
+
+/// The undisturbed ends that crash states are held against.
+#[derive(Debug, Clone)]
+pub struct Controls {
+    /// R(v) by the image of v; a failed recovery is kept, with its exit.
+    pub of_version: HashMap<Image, Outcome>,
+    /// R(none).
+    pub none: Outcome,
+    /// What differs between equal controls.
+    pub masks: Masks,
+    /// The run began with some state file.
+    pub began_with_state: bool,
+}
+
+/// The ground is not firm enough to judge on: exit code 2.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{which} failed without any fault: {how}")]
+pub struct ControlError {
+    /// The subject, or the recovery from which state.
+    pub which: &'static str,
+    /// Its exit and the last lines of its output.
+    pub how: String,
+}
+
+impl Controls {
+    /// The end of the recovery from this image with masks applied, if it succeeded.
+    pub fn end(&self, image: &Image) -> Option<Image> {
+        self.of_version
+            .get(image)
+            .filter(|outcome| outcome.success())
+            .map(|outcome| self.masks.apply(&outcome.image))
+    }
+
+    /// The end from no file with masks applied, if the recovery can do that.
+    pub fn end_from_none(&self) -> Option<Image> {
+        self.none
+            .success()
+            .then(|| self.masks.apply(&self.none.image))
+    }
+
+    /// Which versions stand: a doubtful one is struck off if the recovery fails on it, or ends where it ends without
+    /// any file while it does not end there from the start.
+    pub fn standing(&self, versions: &Versions) -> Vec<bool> {
+        let none = self.end_from_none();
+        let from_start = versions
+            .all
+            .first()
+            .and_then(|start| self.end(&start.image));
+        let stands = |version: &super::Version| {
+            let end = self.end(&version.image);
+            let begins_anew = end.is_some() && end == none && from_start != none;
+            !version.origin.is_doubtful() || (end.is_some() && !begins_anew)
+        };
+        versions.all.iter().map(stands).collect()
+    }
+
+    /// The counts of lines and elements in every R(v).
+    pub(super) fn counts(&self) -> Vec<Counts> {
+        self.of_version
+            .values()
+            .filter(|outcome| outcome.success())
+            .map(|outcome| Counts::of(&outcome.image))
+            .collect()
+    }
+
+    /// The ends can be compared at all.
+    pub fn ends_are_stable(&self) -> bool {
+        self.masks.unstable.is_empty()
+    }
+}
+
+/// How a program ended, with the last lines of what it said, for reports.
+pub fn account(outcome: &Outcome) -> String {
+    let said = |bytes: &[u8]| -> Vec<String> {
+        let text = String::from_utf8_lossy(bytes);
+        let lines: Vec<&str> = text
+            .lines()
+            .filter(|line| !line.trim().is_empty())
+            .collect();
+        lines[lines.len().saturating_sub(3)..]
+            .iter()
+            .map(|line| line.trim_end().to_owned())
+            .collect()
+    };
+    let mut lines = said(&outcome.finish.stderr);
+    if lines.is_empty() {
+        lines = said(&outcome.finish.stdout);
+    }
+    match lines.is_empty() {
+        true => outcome.finish.exit.to_string(),
+        false => format!("{}: {}", outcome.finish.exit, lines.join(" | ")),
+    }
+}
+
+/// Whether a run read a state file, or looked in vain for one, before it changed any.
+pub fn reads_first(
+    outcome_start: &super::Tree,
+    events: &[crate::op::Event],
+    state: &State,
+) -> bool {
+    use crate::op::What;
+    let mut model = crate::tree::Model::new(outcome_start);
+    let mut is_state = |event: &crate::op::Event| -> Option<bool> {
+        let file = match &event.what {
+            What::Read { file, .. } => Some(*file),
+            What::Op(op) if op.kind.changes() => op.kind.file(),
+            _ => None,
+        };
+        let before = file.and_then(|file| model.inode(file));
+        if let What::Op(op) = &event.what
+            && op.kind.changes()
+        {
+            let image = state.image_of(&model);
+            if model.apply(event).is_err() {
+                return None;
+            }
+            return (state.image_of(&model) != image).then_some(false);
+        }
+        if model.apply(event).is_err() {
+            return None;
+        }
+        let inode = before.or_else(|| file.and_then(|file| model.inode(file)))?;
+        state.path_of(&model, inode).map(|_| true)
+    };
+    let first = events.iter().find_map(&mut is_state);
+    let began_with_nothing = state.image(outcome_start).is_nothing();
+    first.unwrap_or(true) || began_with_nothing
+}

@@ -1,0 +1,230 @@
+//! The verdict on a crash state: what survived, and where the recovery took it.
+
+use super::control::{Controls, account};
+use super::repeat::Counts;
+use super::version::Versions;
+use super::{Content, Image, Outcome, Verdict, Word};
+
+/// A crash state with all that is needed to judge it.
+#[derive(Debug)]
+pub struct CrashCase<'a> {
+    /// What the run had passed through, and promised, when it was cut.
+    pub versions: &'a Versions,
+    /// The undisturbed ends.
+    pub controls: &'a Controls,
+    /// The state files at the crash point.
+    pub survivor: &'a Image,
+    /// The crash point: the number of the last op that was done.
+    pub after_op: u32,
+    /// An op that changes the tree was done since the survivor's version stood.
+    pub stepped_on: bool,
+    /// What the recovery made of it.
+    pub outcome: &'a Outcome,
+    /// What the scenario's own check said of the end, if it failed.
+    pub check_failed: Option<&'a str>,
+    /// More of a counted effect than in any control, in words.
+    pub effect_repeated: Option<&'a str>,
+    /// The state paths, for refusals.
+    pub files: &'a [std::path::PathBuf],
+}
+
+/// Judges by the first verdict that fits.
+pub fn judge_crash(case: &CrashCase<'_>) -> Verdict {
+    let view = View::of(case);
+    let outcome = case.outcome;
+    if outcome.hung() {
+        return Verdict::new(Word::Hung, "the recovery did not end within its time");
+    }
+    if outcome.refuses(case.files) && outcome.image == *case.survivor {
+        return Verdict::new(
+            Word::Refused,
+            format!("the recovery gave up: {}", account(outcome)),
+        );
+    }
+    if view.is_allowed_version()
+        && outcome.success()
+        && case.effect_repeated.is_none()
+        && view.ends_right()
+    {
+        return view.standing_verdict();
+    }
+    if !view.is_version() && view.proved_end() {
+        return view.checked(
+            Word::Recovered,
+            "what survived is no version, and the recovery mended it",
+        );
+    }
+    if let Some(repeated) = view.repeated() {
+        return Verdict::new(Word::Repeated, repeated);
+    }
+    if !view.is_version() {
+        return Verdict::new(Word::Torn, view.torn());
+    }
+    if !outcome.success() {
+        return Verdict::new(
+            Word::Crashed,
+            format!("the recovery failed on a whole file: {}", account(outcome)),
+        );
+    }
+    if view.restarted() {
+        return Verdict::new(
+            Word::Restarted,
+            "the recovery ended as if there had been no file",
+        );
+    }
+    if let Some(lost) = view.lost() {
+        return Verdict::new(Word::Lost, lost);
+    }
+    if !case.controls.ends_are_stable() {
+        return Verdict::not_measured(
+            "the recovery's ends differ between equal runs, in more than times",
+        );
+    }
+    Verdict::new(
+        Word::Diverged,
+        "the recovery ended elsewhere than from any version",
+    )
+}
+
+/// What the rules ask of a case, worked out once.
+struct View<'a> {
+    case: &'a CrashCase<'a>,
+    /// Versions that were not struck off.
+    standing: Vec<bool>,
+    /// Where the recovery ended, masked.
+    end: Image,
+    none: Option<Image>,
+}
+
+impl<'a> View<'a> {
+    fn of(case: &'a CrashCase<'a>) -> View<'a> {
+        View {
+            case,
+            standing: case.controls.standing(case.versions),
+            end: case.controls.masks.apply(&case.outcome.image),
+            none: case.controls.end_from_none(),
+        }
+    }
+
+    /// Positions of the versions that the survivor equals.
+    fn positions(&self) -> impl Iterator<Item = usize> {
+        let all = self
+            .case
+            .versions
+            .all
+            .iter()
+            .zip(&self.standing)
+            .enumerate();
+        all.filter(|(_, (version, stands))| **stands && version.image == *self.case.survivor)
+            .map(|(position, _)| position)
+    }
+
+    fn is_version(&self) -> bool {
+        self.positions().next().is_some()
+    }
+
+    fn is_allowed_version(&self) -> bool {
+        self.positions()
+            .any(|position| position >= self.case.versions.promised)
+    }
+
+    /// The end is the survivor's own R(v), or ends cannot tell and the surviving bytes alone count.
+    fn ends_right(&self) -> bool {
+        let own = self.case.controls.end(self.case.survivor);
+        own.as_ref() == Some(&self.end) || !self.case.controls.ends_are_stable()
+    }
+
+    /// An end that is an allowed R(v) and could not have come about without the file.
+    fn proved_end(&self) -> bool {
+        let controls = self.case.controls;
+        let promised = self.case.versions.promised;
+        let end_of = |position: usize| controls.end(&self.case.versions.all[position].image);
+        let is_end = |position: &usize| {
+            self.standing[*position] && end_of(*position).as_ref() == Some(&self.end)
+        };
+        let older = (0..promised).any(|position| is_end(&position));
+        let from_nothing = controls.began_with_state && self.none.as_ref() == Some(&self.end);
+        self.case.outcome.success()
+            && controls.ends_are_stable()
+            && self.case.outcome.reads_first
+            && !from_nothing
+            && !older
+            && self.case.effect_repeated.is_none()
+            && (promised..self.case.versions.all.len()).any(|position| is_end(&position))
+    }
+
+    fn standing_verdict(&self) -> Verdict {
+        let last = self.positions().last().unwrap_or(0);
+        let is_end = last + 1 == self.case.versions.all.len() && last > 0;
+        if is_end || (last > 0 && !self.case.stepped_on) {
+            self.checked(Word::New, "the state after the step survived")
+        } else {
+            self.checked(Word::Old, "the state before the step survived")
+        }
+    }
+
+    /// A good verdict stands only if the scenario's own check agrees.
+    fn checked(&self, word: Word, why: &str) -> Verdict {
+        match self.case.check_failed {
+            Some(said) => Verdict::new(
+                Word::Diverged,
+                format!("the scenario's check failed on the end: {said}"),
+            ),
+            None => Verdict::new(word, why),
+        }
+    }
+
+    /// Each file by itself is whole, and something stands in the end more often than it may.
+    fn repeated(&self) -> Option<String> {
+        let whole = |(path, content): (&std::path::PathBuf, &Content)| {
+            self.case
+                .versions
+                .of_file
+                .get(path)
+                .is_some_and(|known| known.contains(content))
+        };
+        if !(self.is_version() || self.case.survivor.files.iter().all(whole)) {
+            return None;
+        }
+        if let Some(effect) = self.case.effect_repeated {
+            return Some(effect.to_owned());
+        }
+        let counts = self.case.controls.counts();
+        Counts::of(&self.case.outcome.image).repeated(counts.iter())
+    }
+
+    fn torn(&self) -> String {
+        let what = match (self.case.outcome.success(), self.case.outcome.reads_first) {
+            (false, _) => format!("recovery failed: {}", account(self.case.outcome)),
+            (true, true) => "accepted: the recovery went on from it".to_owned(),
+            (true, false) => "never read: the recovery writes its file without reading it (give a recovery that does)".to_owned(),
+        };
+        format!("what survived is no version; {what}")
+    }
+
+    fn restarted(&self) -> bool {
+        let from_start = self
+            .case
+            .versions
+            .all
+            .first()
+            .and_then(|start| self.case.controls.end(&start.image));
+        self.case.controls.began_with_state
+            && self.none.as_ref() == Some(&self.end)
+            && from_start != self.none
+    }
+
+    fn lost(&self) -> Option<String> {
+        let promised = self.case.versions.promised;
+        if self.positions().any(|position| position < promised) {
+            return Some("what survived is older than what had been acknowledged".to_owned());
+        }
+        let older = &self.case.versions.all[..promised.min(self.case.versions.all.len())];
+        let ends_older = older
+            .iter()
+            .any(|version| self.case.controls.end(&version.image).as_ref() == Some(&self.end));
+        ends_older.then(|| {
+            "the recovery ended as from a state older than what had been acknowledged".to_owned()
+        })
+    }
+}

@@ -1,0 +1,61 @@
+//! The verdict on a damaged file: the recovery must refuse it, by name, and leave its bytes alone.
+
+use super::control::{Controls, account};
+use super::{Image, Outcome, Verdict, Word};
+
+/// A damaged state with all that is needed to judge it.
+#[derive(Debug)]
+pub struct DamageCase<'a> {
+    /// The undisturbed ends.
+    pub controls: &'a Controls,
+    /// The state files with the damage in them.
+    pub damaged: &'a Image,
+    /// What the recovery made of it.
+    pub outcome: &'a Outcome,
+    /// The state paths, the damaged one among them.
+    pub files: &'a [std::path::PathBuf],
+}
+
+/// Judges by the first verdict that fits.
+pub fn judge_damage(case: &DamageCase<'_>) -> Verdict {
+    let verdict = judge(case);
+    Verdict {
+        grade: verdict.word.grade_after_damage(),
+        ..verdict
+    }
+}
+
+fn judge(case: &DamageCase<'_>) -> Verdict {
+    let outcome = case.outcome;
+    let untouched = outcome.image == *case.damaged;
+    if outcome.hung() {
+        return Verdict::new(Word::Hung, "the recovery did not end within its time");
+    }
+    if outcome.refuses(case.files) && untouched {
+        return Verdict::new(Word::Refused, account(outcome));
+    }
+    if !outcome.success() {
+        let why = match (outcome.refuses(case.files), untouched) {
+            (true, false) => "the recovery named the file, but changed its bytes",
+            (false, false) => "the recovery failed without naming the file, and changed its bytes",
+            _ => "the recovery failed without naming the file",
+        };
+        return Verdict::new(Word::Crashed, format!("{why}: {}", account(outcome)));
+    }
+    let end = case.controls.masks.apply(&outcome.image);
+    if case.controls.began_with_state && case.controls.end_from_none().as_ref() == Some(&end) {
+        return Verdict::new(
+            Word::Restarted,
+            "the recovery ended as if there had been no file",
+        );
+    }
+    let how = if untouched {
+        "left it as it is"
+    } else {
+        "went on from it"
+    };
+    Verdict::new(
+        Word::Accepted,
+        format!("the recovery took the damaged file for good and {how}"),
+    )
+}

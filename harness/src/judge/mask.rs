@@ -1,0 +1,202 @@
+//! Masks: what differs between two equal controls (times, process ids) says nothing about a crash.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use super::image::{Content, Image};
+use crate::op::Data;
+
+/// What to leave out when ends are compared. Never applied to survivors.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Masks {
+    /// JSON pointers (array indices as `*`) or lines (`line 3`, from 1) by file.
+    pub of_file: BTreeMap<PathBuf, BTreeSet<String>>,
+    /// Files whose ends still differ: no end can be compared.
+    pub unstable: BTreeSet<PathBuf>,
+}
+
+impl Masks {
+    /// Takes in a pair of ends that should have been equal.
+    pub fn learn(&mut self, one: &Image, other: &Image) {
+        let paths: BTreeSet<&PathBuf> = one.files.keys().chain(other.files.keys()).collect();
+        for path in paths {
+            let (a, b) = (one.files.get(path), other.files.get(path));
+            if a == b {
+                continue;
+            }
+            match differing(a, b) {
+                Some(places) => self.of_file.entry(path.clone()).or_default().extend(places),
+                None => _ = self.unstable.insert(path.clone()),
+            }
+        }
+    }
+
+    /// The image with what is masked blanked out.
+    pub fn apply(&self, image: &Image) -> Image {
+        if self.of_file.is_empty() {
+            return image.clone();
+        }
+        let masked = |(path, content): (&PathBuf, &Content)| {
+            let content = match (self.of_file.get(path), content.bytes()) {
+                (Some(places), Some(bytes)) => Content::Bytes(Data(blank(bytes, places).into())),
+                _ => content.clone(),
+            };
+            (path.clone(), content)
+        };
+        Image {
+            files: image.files.iter().map(masked).collect(),
+        }
+    }
+
+    /// Every mask as a line for the report.
+    pub fn lines(&self) -> Vec<String> {
+        let masked = self
+            .of_file
+            .iter()
+            .flat_map(|(path, places)| places.iter().map(move |place| line(path, place)));
+        let unstable = self
+            .unstable
+            .iter()
+            .map(|path| format!("{}: differs between equal runs", path.display()));
+        masked.chain(unstable).collect()
+    }
+}
+
+fn line(path: &Path, place: &str) -> String {
+    format!(
+        "{}: {}",
+        path.display(),
+        if place.is_empty() {
+            "the whole value"
+        } else {
+            place
+        }
+    )
+}
+
+fn differing(a: Option<&Content>, b: Option<&Content>) -> Option<BTreeSet<String>> {
+    let (a, b) = (a?.bytes()?, b?.bytes()?);
+    let mut places = BTreeSet::new();
+    if let (Ok(a), Ok(b)) = (
+        serde_json::from_slice::<Value>(a),
+        serde_json::from_slice::<Value>(b),
+    ) {
+        pointers(&a, &b, "", &mut places);
+        return Some(places);
+    }
+    let (a, b): (Vec<_>, Vec<_>) = (a.split(is_newline).collect(), b.split(is_newline).collect());
+    if a.len() != b.len() {
+        return None;
+    }
+    places.extend(
+        (1..)
+            .zip(a.iter().zip(&b))
+            .filter(|(_, (a, b))| a != b)
+            .map(|(number, _)| format!("line {number}")),
+    );
+    Some(places)
+}
+
+fn is_newline(byte: &u8) -> bool {
+    *byte == b'\n'
+}
+
+fn pointers(a: &Value, b: &Value, at: &str, places: &mut BTreeSet<String>) {
+    match (a, b) {
+        (Value::Object(a), Value::Object(b)) if a.keys().eq(b.keys()) => {
+            a.iter()
+                .zip(b.values())
+                .for_each(|((key, a), b)| pointers(a, b, &format!("{at}/{}", escape(key)), places));
+        }
+        (Value::Array(a), Value::Array(b)) if a.len() == b.len() => {
+            a.iter()
+                .zip(b)
+                .for_each(|(a, b)| pointers(a, b, &format!("{at}/*"), places));
+        }
+        (a, b) if a == b => {}
+        _ => _ = places.insert(at.to_owned()),
+    }
+}
+
+/// A name as a JSON pointer writes it (RFC 6901).
+fn escape(name: &str) -> String {
+    name.replace('~', "~0").replace('/', "~1")
+}
+
+fn blank(bytes: &[u8], places: &BTreeSet<String>) -> Vec<u8> {
+    if let Ok(mut value) = serde_json::from_slice::<Value>(bytes) {
+        blank_value(&mut value, "", places);
+        return value.to_string().into_bytes();
+    }
+    let blank_line =
+        |(number, line): (usize, &[u8])| match places.contains(&format!("line {number}")) {
+            true => b"(masked)".to_vec(),
+            false => line.to_vec(),
+        };
+    (1..)
+        .zip(bytes.split(is_newline))
+        .map(blank_line)
+        .collect::<Vec<_>>()
+        .join(&b'\n')
+}
+
+fn blank_value(value: &mut Value, at: &str, places: &BTreeSet<String>) {
+    if places.contains(at) {
+        *value = Value::String("(masked)".into());
+        return;
+    }
+    match value {
+        Value::Object(members) => {
+            members.iter_mut().for_each(|(key, member)| {
+                blank_value(member, &format!("{at}/{}", escape(key)), places)
+            });
+        }
+        Value::Array(items) => items
+            .iter_mut()
+            .for_each(|item| blank_value(item, &format!("{at}/*"), places)),
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn image(text: &str) -> Image {
+        Image {
+            files: [("f".into(), Content::Bytes(text.as_bytes().to_vec().into()))].into(),
+        }
+    }
+
+    #[test]
+    fn a_time_in_json_is_masked_and_nothing_else() {
+        let mut masks = Masks::default();
+        masks.learn(
+            &image(r#"{"n":1,"log":[{"t":1,"x":1}]}"#),
+            &image(r#"{"n":1,"log":[{"t":2,"x":1}]}"#),
+        );
+        assert_eq!(masks.lines(), ["f: /log/*/t"]);
+        let end = masks.apply(&image(r#"{"n":1,"log":[{"t":3,"x":1},{"t":4,"x":2}]}"#));
+        assert_eq!(
+            end,
+            masks.apply(&image(r#"{"n":1,"log":[{"t":5,"x":1},{"t":6,"x":2}]}"#))
+        );
+        assert_ne!(
+            end,
+            masks.apply(&image(r#"{"n":1,"log":[{"t":3,"x":1},{"t":4,"x":3}]}"#))
+        );
+    }
+
+    #[test]
+    fn lines_by_number_and_lengths_that_differ() {
+        let mut masks = Masks::default();
+        masks.learn(&image("a\n12:00\n"), &image("a\n12:01\n"));
+        assert_eq!(masks.lines(), ["f: line 2"]);
+        assert_eq!(masks.apply(&image("a\n1\n")), masks.apply(&image("a\n2\n")));
+        assert_ne!(masks.apply(&image("a\n1\n")), masks.apply(&image("b\n1\n")));
+        masks.learn(&image("a\n"), &image("a\nb\n"));
+        assert!(masks.unstable.contains(Path::new("f")));
+    }
+}

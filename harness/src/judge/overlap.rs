@@ -1,0 +1,164 @@
+//! The verdict on several processes at once: the outcome must be one that some order one after another gives.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+
+use super::image::{Content, Image};
+use super::{Masks, Verdict, Word};
+use crate::subject::Exit;
+
+/// How one process of an overlap ended.
+#[derive(Debug, Clone)]
+pub struct Side {
+    /// Its name in the scenario.
+    pub name: String,
+    /// Its exit.
+    pub exit: Exit,
+    /// It changed some state file.
+    pub changed_state: bool,
+}
+
+impl Side {
+    /// It gave up and changed nothing.
+    pub fn refused(&self) -> bool {
+        !self.exit.success() && self.exit != Exit::TimedOut && !self.changed_state
+    }
+}
+
+/// Where some of the processes end when they run one after another.
+#[derive(Debug, Clone)]
+pub struct Serial {
+    /// Positions of the processes, in their order.
+    pub order: Vec<usize>,
+    /// The state files afterwards.
+    pub image: Image,
+}
+
+/// An overlap with all that is needed to judge it.
+#[derive(Debug)]
+pub struct OverlapCase<'a> {
+    /// The processes.
+    pub sides: &'a [Side],
+    /// The state files at the end.
+    pub image: &'a Image,
+    /// Every order of every subset of the processes, the empty one too.
+    pub serial: &'a [Serial],
+    /// Every content of each file that was a version in some order one after another.
+    pub whole: &'a BTreeMap<PathBuf, BTreeSet<Content>>,
+    /// What differs between equal runs.
+    pub masks: &'a Masks,
+}
+
+/// Judges by the first verdict that fits.
+pub fn judge_overlap(case: &OverlapCase<'_>) -> Verdict {
+    if let Some(side) = case.sides.iter().find(|side| side.exit == Exit::TimedOut) {
+        return Verdict::new(
+            Word::Hung,
+            format!("`{}` did not end within its time", side.name),
+        );
+    }
+    let everyone: BTreeSet<usize> = (0..case.sides.len()).collect();
+    let working: BTreeSet<usize> = everyone
+        .iter()
+        .copied()
+        .filter(|side| !case.sides[*side].refused())
+        .collect();
+    if let Some(order) = order_of(case, &everyone).or_else(|| order_of(case, &working)) {
+        return Verdict::new(
+            Word::Serial,
+            format!(
+                "as {} one after another{}",
+                names(case, order),
+                refusals(case)
+            ),
+        );
+    }
+    let succeeded: BTreeSet<usize> = everyone
+        .iter()
+        .copied()
+        .filter(|side| case.sides[*side].exit.success())
+        .collect();
+    let fewer = case.serial.iter().filter(|serial| {
+        let some: BTreeSet<usize> = serial.order.iter().copied().collect();
+        some.is_subset(&succeeded) && some.len() < succeeded.len() && same(case, &serial.image)
+    });
+    if let Some(serial) = fewer.max_by_key(|serial| serial.order.len()) {
+        let lost = succeeded
+            .iter()
+            .filter(|side| !serial.order.contains(side))
+            .map(|side| case.sides[*side].name.as_str());
+        let lost = lost.collect::<Vec<_>>().join(", ");
+        return Verdict::new(
+            Word::Lost,
+            format!(
+                "{} succeeded, and the files show nothing of: {lost}",
+                names(case, &succeeded.iter().copied().collect::<Vec<_>>())
+            ),
+        );
+    }
+    let is_torn = |(path, content): &(&PathBuf, &Content)| {
+        !case
+            .whole
+            .get(*path)
+            .is_some_and(|known| known.contains(*content))
+    };
+    if let Some((path, _)) = case.image.files.iter().find(is_torn) {
+        return Verdict::new(
+            Word::Torn,
+            format!("{} holds no process's version", path.display()),
+        );
+    }
+    Verdict::new(Word::Diverged, "no order one after another ends like this")
+}
+
+fn same(case: &OverlapCase<'_>, image: &Image) -> bool {
+    case.masks.apply(image) == case.masks.apply(case.image)
+}
+
+fn order_of<'a>(case: &'a OverlapCase<'_>, sides: &BTreeSet<usize>) -> Option<&'a [usize]> {
+    let is_order = |serial: &&Serial| {
+        serial.order.len() == sides.len()
+            && serial.order.iter().all(|side| sides.contains(side))
+            && same(case, &serial.image)
+    };
+    case.serial
+        .iter()
+        .find(is_order)
+        .map(|serial| serial.order.as_slice())
+}
+
+fn names(case: &OverlapCase<'_>, order: &[usize]) -> String {
+    order
+        .iter()
+        .map(|side| format!("`{}`", case.sides[*side].name))
+        .collect::<Vec<_>>()
+        .join(", ")
+}
+
+fn refusals(case: &OverlapCase<'_>) -> String {
+    let refused = case.sides.iter().filter(|side| side.refused());
+    let refused: Vec<String> = refused
+        .map(|side| format!("`{}` refused with {}", side.name, side.exit))
+        .collect();
+    if refused.is_empty() {
+        String::new()
+    } else {
+        format!("; {}", refused.join(", "))
+    }
+}
+
+/// Every order of every subset of `count` processes, the empty one first.
+pub fn orders(count: usize) -> Vec<Vec<usize>> {
+    let mut all = vec![Vec::new()];
+    let mut last = all.clone();
+    for _ in 0..count {
+        let longer = |order: &Vec<usize>| -> Vec<Vec<usize>> {
+            let free = (0..count).filter(|side| !order.contains(side));
+            free.map(|side| order.iter().copied().chain([side]).collect())
+                .collect()
+        };
+        last = last.iter().flat_map(longer).collect();
+        all.extend(last.iter().cloned());
+    }
+    all
+}

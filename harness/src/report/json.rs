@@ -1,0 +1,111 @@
+//! For programs: a JSON object a line, one for each scenario and a last one that sums up.
+
+use std::io::Write;
+
+use serde_json::{Value, json};
+
+use super::summary::{Strictness, Summary};
+use super::{Event, Reporter};
+use crate::run::{Case, FaultResult, ScenarioResult};
+
+/// Prints JSON Lines.
+#[derive(Debug)]
+pub struct Json<W> {
+    out: W,
+    strictness: Strictness,
+    /// So far.
+    pub summary: Summary,
+}
+
+impl<W: Write> Json<W> {
+    /// A reporter that writes to `out`.
+    pub fn new(out: W, strictness: Strictness) -> Json<W> {
+        Json {
+            out,
+            strictness,
+            summary: Summary::default(),
+        }
+    }
+
+    fn print(&mut self, value: &Value) {
+        // A reader that went away ends the report, not the run.
+        _ = writeln!(self.out, "{value}");
+    }
+}
+
+impl<W: Write> Reporter for Json<W> {
+    fn event(&mut self, event: Event<'_>) {
+        match event {
+            Event::Building { command } => {
+                self.print(&json!({"event": "building", "command": command}))
+            }
+            Event::Begun { scenarios } => {
+                self.print(&json!({"event": "begun", "scenarios": scenarios}))
+            }
+            Event::Ended { result, .. } => {
+                let holds = self.summary.add(result, &self.strictness);
+                self.print(&scenario(result, holds));
+            }
+            Event::Failed { scenario, error } => {
+                self.summary.add_error(error);
+                let name = scenario.map(|scenario| scenario.name.as_str());
+                self.print(
+                    &json!({"event": "failed", "scenario": name, "error": error.to_string()}),
+                );
+            }
+            Event::Done => {
+                let summary = self.summary.clone();
+                self.print(&json!({
+                    "event": "done",
+                    "held": summary.held,
+                    "failed": summary.failed,
+                    "cases": summary.cases,
+                    "found": summary.found,
+                    "warnings": summary.warnings,
+                    "not_measured": summary.not_measured,
+                    "wrong": summary.broken,
+                    "unable": summary.unable,
+                    "interrupted": summary.interrupted,
+                    "exit_code": summary.exit_code(&self.strictness),
+                }));
+            }
+        }
+    }
+}
+
+fn scenario(result: &ScenarioResult, holds: bool) -> Value {
+    json!({
+        "event": "scenario",
+        "name": result.name,
+        "file": result.file,
+        "held": holds,
+        "milliseconds": result.elapsed.as_millis() as u64,
+        "masks": result.masks,
+        "notes": result.notes,
+        "faults": result.faults.iter().map(fault).collect::<Vec<_>>(),
+    })
+}
+
+fn fault(fault: &FaultResult) -> Value {
+    let case = |case: &Case| {
+        let warnings: Vec<Value> = case
+            .warnings
+            .iter()
+            .map(|(word, what)| json!({"word": word, "what": what}))
+            .collect();
+        json!({
+            "id": case.id,
+            "verdict": case.verdict.word,
+            "grade": case.verdict.grade,
+            "why": case.verdict.why,
+            "expected": !fault.is_unexpected(case),
+            "warnings": warnings,
+        })
+    };
+    json!({
+        "kind": fault.kind,
+        "expect": fault.expect,
+        "missing": fault.missing(),
+        "cases": fault.cases.iter().map(case).collect::<Vec<_>>(),
+    })
+}

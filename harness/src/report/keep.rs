@@ -1,0 +1,77 @@
+//! Keeping: the folders of findings, for a person to look into.
+
+use std::path::{Path, PathBuf};
+
+use super::{Event, Reporter};
+use crate::judge::Grade;
+use crate::run::Case;
+use crate::tree::{SnapshotError, write_out};
+
+/// Keeps the folders of every finding, and hands all events on.
+pub struct Keep<'a> {
+    inner: &'a mut dyn Reporter,
+    folder: &'a Path,
+    /// What could not be kept, in words.
+    pub failures: Vec<String>,
+}
+
+impl std::fmt::Debug for Keep<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Keep")
+            .field("folder", &self.folder)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<'a> Keep<'a> {
+    /// Keeps below this folder: a folder for each scenario, in it one for each case.
+    pub fn new(inner: &'a mut dyn Reporter, folder: &'a Path) -> Keep<'a> {
+        Keep {
+            inner,
+            folder,
+            failures: Vec::new(),
+        }
+    }
+}
+
+impl Reporter for Keep<'_> {
+    fn event(&mut self, event: Event<'_>) {
+        if let Event::Ended { result, .. } = event {
+            let cases = result.faults.iter().flat_map(|fault| &fault.cases);
+            for case in cases.filter(|case| case.verdict.grade == Grade::Fault) {
+                let folder = self.folder.join(&result.name);
+                let kept = keep_case(case, &folder);
+                self.failures
+                    .extend(kept.err().map(|error| error.to_string()));
+            }
+        }
+        self.inner.event(event);
+    }
+}
+
+/// Writes the folder of a case below `folder`, as it was before the run, after the crash and at the end.
+///
+/// # Errors
+///
+/// [`SnapshotError`] where it cannot be written, or is there already.
+pub fn keep_case(case: &Case, folder: &Path) -> Result<String, SnapshotError> {
+    let place: PathBuf = folder.join(case.id.replace('/', "_"));
+    let trees = [
+        ("before", &case.evidence.before),
+        ("crashed", &case.evidence.crashed),
+        ("end", &case.evidence.ended),
+    ];
+    for (name, tree) in trees {
+        let Some(tree) = tree else { continue };
+        let path = place.join(name);
+        let failed = |source| SnapshotError {
+            what: "write",
+            path: path.clone(),
+            source,
+        };
+        std::fs::create_dir_all(&place).map_err(failed)?;
+        std::fs::create_dir(&path).map_err(failed)?;
+        write_out(tree, &path)?;
+    }
+    Ok(place.display().to_string())
+}

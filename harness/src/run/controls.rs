@@ -1,0 +1,129 @@
+//! Running the controls: where the recovery ends without any fault.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::LabError;
+use super::stage::{Stage, show};
+use crate::judge::{Controls, Image, Masks, Outcome, Versions, account};
+use crate::recording::Recording;
+use crate::recovery::Recoveries;
+use crate::tree::Tree;
+
+/// Controls that must be equal are run at least so far apart, so that times to the second show.
+pub const CONTROLS_APART: Duration = Duration::from_millis(1100);
+
+/// The first round of controls; the second, which shows what times do, comes later by [`FirstRound::finish`].
+#[derive(Debug)]
+pub struct FirstRound {
+    controls: Controls,
+    again: Vec<(Arc<Tree>, Image)>,
+}
+
+impl FirstRound {
+    /// Runs the recovery from every version and from no file.
+    ///
+    /// # Errors
+    ///
+    /// [`LabError::Scenario`] where the recovery fails from the start's or the end's state.
+    pub fn run(
+        recoveries: &Recoveries<'_>,
+        recording: &Recording,
+        versions: &Versions,
+    ) -> Result<FirstRound, LabError> {
+        let state = &recoveries.stage().state;
+        let none_tree = without_state(recording, recoveries.stage());
+        let none = recoveries.on(&none_tree)?;
+        let mut again = vec![(none.start.clone(), none.image.clone())];
+        let mut of_version = HashMap::new();
+        let last = versions.all.len().saturating_sub(1);
+        for (position, version) in versions.all.iter().enumerate() {
+            let tree = state.put(&version.image, &recording.before, &recording.after);
+            let outcome = recoveries.on(&tree)?;
+            if position == 0 || position == last {
+                let which = if position == 0 { "start" } else { "end" };
+                must_succeed(recoveries, &outcome, which)?;
+                again.push((outcome.start.clone(), outcome.image.clone()));
+            }
+            of_version.insert(version.image.clone(), outcome);
+        }
+        let began_with_state = !state.image(&recording.before).is_nothing();
+        let controls = Controls {
+            of_version,
+            none,
+            masks: Masks::default(),
+            began_with_state,
+        };
+        Ok(FirstRound { controls, again })
+    }
+
+    /// The controls as far as they are known, for more versions to be added.
+    pub fn add(
+        &mut self,
+        recoveries: &Recoveries<'_>,
+        recording: &Recording,
+        versions: &Versions,
+    ) -> Result<(), LabError> {
+        let state = &recoveries.stage().state;
+        for version in &versions.all {
+            if !self.controls.of_version.contains_key(&version.image) {
+                let tree = state.put(&version.image, &recording.before, &recording.after);
+                self.controls
+                    .of_version
+                    .insert(version.image.clone(), recoveries.on(&tree)?);
+            }
+        }
+        Ok(())
+    }
+
+    /// Runs the second round, and learns from it what to mask.
+    ///
+    /// # Errors
+    ///
+    /// As [`Stage::run`].
+    pub fn finish(mut self, recoveries: &Recoveries<'_>) -> Result<Controls, LabError> {
+        for (tree, image) in &self.again {
+            let second = recoveries.stage().outcome(recoveries.command(), tree)?;
+            self.controls.masks.learn(image, &second.image);
+        }
+        Ok(self.controls)
+    }
+}
+
+fn must_succeed(
+    recoveries: &Recoveries<'_>,
+    outcome: &Outcome,
+    which: &str,
+) -> Result<(), LabError> {
+    let file = recoveries.stage().scenario.file.display();
+    if !outcome.success() {
+        let command = show(recoveries.command());
+        let how = account(outcome);
+        return Err(LabError::Scenario(format!(
+            "{file}: the recovery {command} fails without any fault, from the state of the run's {which}: {how}"
+        )));
+    }
+    match recoveries.check(&outcome.end)? {
+        Some(how) => Err(LabError::Scenario(format!(
+            "{file}: the check fails without any fault, after the recovery from the state of the run's {which}: {how}"
+        ))),
+        None => Ok(()),
+    }
+}
+
+/// The tree before, without the state files and without anything that the run created or changed.
+fn without_state(recording: &Recording, stage: &Stage<'_>) -> Tree {
+    let mut tree = stage
+        .state
+        .put(&Image::default(), &recording.before, &recording.after);
+    for path in &stage.state.paths {
+        tree.nodes
+            .retain(|other, _| !other.starts_with(path) || path.as_os_str().is_empty());
+    }
+    tree.nodes.retain(|path, node| {
+        let is_folder = matches!(node.kind, crate::tree::NodeKind::Folder);
+        is_folder || recording.after.nodes.get(path) == Some(node)
+    });
+    tree
+}

@@ -1,0 +1,87 @@
+//! Damage: the state file is damaged, then the recovery runs.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use super::LabError;
+use super::cases::{Case, Evidence, said};
+use super::stage::Stage;
+use crate::fault::damage;
+use crate::judge::{Content, Controls, DamageCase, Image, Outcome, judge_damage};
+use crate::recovery::Recoveries;
+use crate::tree::Tree;
+
+/// A damage that was done, and what the recovery made of it.
+#[derive(Debug)]
+pub struct Damaged {
+    name: String,
+    before: Arc<Tree>,
+    image: Image,
+    outcome: Outcome,
+}
+
+/// Damages the file in `before`, and runs the recovery on it.
+///
+/// # Errors
+///
+/// [`LabError::Scenario`] where the file is not there or the damage does not apply to it.
+pub fn damage(
+    stage: &Stage<'_>,
+    recoveries: &Recoveries<'_>,
+    before: &Tree,
+    file: &Path,
+    name: &str,
+) -> Result<Damaged, LabError> {
+    let scenario = stage.scenario.file.display();
+    let image = stage.state.image(before);
+    let bytes = image
+        .files
+        .get(file)
+        .and_then(Content::bytes)
+        .ok_or_else(|| {
+            LabError::Scenario(format!(
+                "{scenario}: nothing to damage: {} is not there before the run",
+                file.display()
+            ))
+        })?;
+    let bytes = damage::apply(name, bytes)
+        .map_err(|error| LabError::Scenario(format!("{scenario}: {}: {error}", file.display())))?;
+    let mut damaged = image;
+    damaged
+        .files
+        .insert(file.to_owned(), Content::Bytes(bytes.into()));
+    let tree = stage.state.put(&damaged, before, before);
+    let outcome = recoveries.on(&tree)?;
+    Ok(Damaged {
+        name: name.to_owned(),
+        before: Arc::new(before.clone()),
+        image: damaged,
+        outcome,
+    })
+}
+
+impl Damaged {
+    /// Judges it, now that the controls are complete.
+    pub fn judge(self, stage: &Stage<'_>, controls: &Controls) -> Case {
+        let files = &stage.state.paths;
+        let verdict = judge_damage(&DamageCase {
+            controls,
+            damaged: &self.image,
+            outcome: &self.outcome,
+            files,
+        });
+        let evidence = Evidence {
+            before: Some(self.before),
+            crashed: Some(self.outcome.start.clone()),
+            ended: Some(self.outcome.end.clone()),
+            ops: Vec::new(),
+            said: said(&self.outcome.finish),
+        };
+        Case {
+            id: format!("damage:{}", self.name),
+            verdict,
+            warnings: Vec::new(),
+            evidence,
+        }
+    }
+}

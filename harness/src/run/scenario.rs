@@ -1,0 +1,328 @@
+//! One scenario from its first command to its last verdict.
+
+use std::time::{Duration, Instant};
+
+use super::cases::Case;
+use super::controls::{CONTROLS_APART, FirstRound};
+use super::damage::{Damaged, damage};
+use super::kill::{Ground, Killed};
+use super::overlap::{Overlapped, overlap};
+use super::plain::{alert, idle};
+use super::stage::{Stage, show};
+use super::{LabError, check_interrupt};
+use crate::judge::{Controls, Grade, Versions, Word, metadata_changes, versions};
+use crate::recording::Recording;
+use crate::recovery::Recoveries;
+use crate::scenario::{Fault, FaultKind, KillPoint};
+
+/// Which cases of a scenario are wanted.
+#[derive(Debug, Clone, Default)]
+pub enum Plan {
+    /// All.
+    #[default]
+    All,
+    /// The one of this id.
+    Case(String),
+}
+
+impl Plan {
+    fn wants(&self, id: &str) -> bool {
+        match self {
+            Plan::All => true,
+            Plan::Case(wanted) => wanted == id,
+        }
+    }
+}
+
+/// What one fault of a scenario came to.
+#[derive(Debug, Clone)]
+pub struct FaultResult {
+    /// `kill`, `damage`, `overlap`, `idle` or `alert`.
+    pub kind: &'static str,
+    /// What was expected of it.
+    pub expect: Vec<Word>,
+    /// Not all of its cases were run, so that nothing can be missing.
+    pub partial: bool,
+    /// Its cases.
+    pub cases: Vec<Case>,
+}
+
+impl FaultResult {
+    /// Words that were expected and not found.
+    pub fn missing(&self) -> Vec<Word> {
+        if self.partial {
+            return Vec::new();
+        }
+        let found = |word: &Word| {
+            let verdict = self.cases.iter().any(|case| case.verdict.word == *word);
+            verdict
+                || self
+                    .cases
+                    .iter()
+                    .any(|case| case.warnings.iter().any(|(warning, _)| warning == word))
+        };
+        self.expect
+            .iter()
+            .copied()
+            .filter(|word| !found(word))
+            .collect()
+    }
+
+    /// A fault that was not expected.
+    pub fn is_unexpected(&self, case: &Case) -> bool {
+        case.verdict.grade == Grade::Fault && !self.expect.contains(&case.verdict.word)
+    }
+}
+
+/// What a scenario came to.
+#[derive(Debug, Clone)]
+pub struct ScenarioResult {
+    /// Its name.
+    pub name: String,
+    /// Its file.
+    pub file: std::path::PathBuf,
+    /// What it came to, fault by fault.
+    pub faults: Vec<FaultResult>,
+    /// What differs between equal controls, and was masked.
+    pub masks: Vec<String>,
+    /// What the tracer could not see, where it touches no watched file.
+    pub notes: Vec<String>,
+    /// How long it took.
+    pub elapsed: Duration,
+}
+
+/// Pauses that the lab needs while no program of its runs (see [`super::controls::CONTROLS_APART`]).
+pub trait Pause {
+    /// Waits, and gives the processor to run on from now on.
+    fn pause(&mut self, time: Duration) -> usize;
+}
+
+/// Runs what the plan wants of a scenario.
+///
+/// # Errors
+///
+/// [`LabError`], which names the scenario's file.
+pub fn run_scenario(
+    stage: &Stage<'_>,
+    plan: &Plan,
+    pause: &mut dyn Pause,
+) -> Result<ScenarioResult, LabError> {
+    let begun = Instant::now();
+    let scenario = stage.scenario;
+    let before = stage.prepare()?;
+    let recording = record(stage, &before)?;
+    let promises = stage.promises()?;
+    let found = versions(
+        &recording.before,
+        &recording.trace.events,
+        &stage.state,
+        &promises,
+        None,
+    )
+    .map_err(|misfit| LabError::Lab(format!("{}: {misfit}", scenario.file.display())))?;
+    let recoveries = Recoveries::new(stage);
+    let mut pending = Vec::new();
+    let mut controls = None;
+    if scenario.faults.iter().any(needs_controls) {
+        controls = Some(FirstRound::run(&recoveries, &recording, &found)?);
+    }
+    let ground = Ground {
+        stage,
+        recording: &recording,
+        versions: &found,
+        promises: &promises,
+        recoveries: &recoveries,
+    };
+    let controlled = Instant::now();
+    for fault in &scenario.faults {
+        check_interrupt()?;
+        pending.push(try_fault(&ground, fault, plan, controls.as_mut())?);
+    }
+    if pending.iter().flatten().any(Pending::waits) {
+        stage.pin_to(pause.pause(CONTROLS_APART.saturating_sub(controlled.elapsed())));
+    }
+    let controls = controls
+        .map(|first| first.finish(&recoveries))
+        .transpose()?;
+    let mut faults = Vec::new();
+    for (fault, pending) in scenario.faults.iter().zip(pending) {
+        let (expect, partial) = (fault.expect.clone(), !matches!(plan, Plan::All));
+        let cases = pending
+            .into_iter()
+            .map(|case| case.judge(&ground, controls.as_ref()));
+        let cases = cases.collect::<Result<_, _>>()?;
+        faults.push(FaultResult {
+            kind: kind_word(&fault.kind),
+            expect,
+            partial,
+            cases,
+        });
+    }
+    let masks = controls
+        .as_ref()
+        .map(|controls| controls.masks.lines())
+        .unwrap_or_default();
+    let notes = notes(&recording, &found, stage);
+    let (name, file) = (scenario.name.clone(), scenario.file.clone());
+    Ok(ScenarioResult {
+        name,
+        file,
+        faults,
+        masks,
+        notes,
+        elapsed: begun.elapsed(),
+    })
+}
+
+fn record(stage: &Stage<'_>, before: &crate::tree::Tree) -> Result<Recording, LabError> {
+    let recording = stage.record(before, false)?;
+    let end = &recording.trace.ends[0];
+    if !end.exit.success() {
+        let said = String::from_utf8_lossy(if end.stderr.is_empty() {
+            &end.stdout
+        } else {
+            &end.stderr
+        });
+        let file = stage.scenario.file.display();
+        let command = show(&stage.scenario.subject.command);
+        return Err(LabError::Scenario(format!(
+            "{file}: the subject {command} fails without any fault: {}: {}",
+            end.exit,
+            said.trim()
+        )));
+    }
+    Ok(recording)
+}
+
+fn needs_controls(fault: &Fault) -> bool {
+    matches!(
+        fault.kind,
+        FaultKind::Kill { .. } | FaultKind::Damage { .. }
+    )
+}
+
+/// The word of a fault's kind, as scenario files write it.
+pub fn kind_word(kind: &FaultKind) -> &'static str {
+    match kind {
+        FaultKind::Kill { .. } => "kill",
+        FaultKind::Damage { .. } => "damage",
+        FaultKind::Overlap { .. } => "overlap",
+        FaultKind::Idle { .. } => "idle",
+        FaultKind::Alert { .. } => "alert",
+    }
+}
+
+/// A case that has been run and waits for the controls to be complete.
+enum Pending {
+    Killed(Box<Killed>),
+    Damaged(Box<Damaged>),
+    Overlapped(Box<Overlapped>),
+    Judged(Box<Case>),
+}
+
+impl Pending {
+    fn waits(&self) -> bool {
+        !matches!(self, Pending::Judged(_))
+    }
+
+    fn judge(self, ground: &Ground<'_>, controls: Option<&Controls>) -> Result<Case, LabError> {
+        match (self, controls) {
+            (Pending::Judged(case), _) => Ok(*case),
+            (Pending::Overlapped(overlapped), _) => overlapped.judge(ground.stage),
+            (Pending::Killed(killed), Some(controls)) => Ok(killed.judge(ground, controls)),
+            (Pending::Damaged(damaged), Some(controls)) => {
+                Ok(damaged.judge(ground.stage, controls))
+            }
+            (_, None) => Err(LabError::Lab(
+                "a case was run without its controls".to_owned(),
+            )),
+        }
+    }
+}
+
+fn try_fault(
+    ground: &Ground<'_>,
+    fault: &Fault,
+    plan: &Plan,
+    controls: Option<&mut FirstRound>,
+) -> Result<Vec<Pending>, LabError> {
+    let (stage, recording) = (ground.stage, ground.recording);
+    let one = |case: Case| vec![Pending::Judged(Box::new(case))];
+    match (&fault.kind, controls) {
+        (FaultKind::Kill { at }, Some(controls)) => {
+            let wanted = wished(at, plan);
+            let places = ground.places(&wanted)?;
+            let places = places
+                .iter()
+                .filter(|place| plan.wants(&format!("kill@{place}")));
+            places
+                .map(|place| Ok(Pending::Killed(Box::new(ground.kill(place, controls)?))))
+                .collect()
+        }
+        (FaultKind::Damage { file, damages }, _) => {
+            let damages = damages
+                .iter()
+                .filter(|name| plan.wants(&format!("damage:{name}")));
+            let one =
+                |name: &String| damage(stage, ground.recoveries, &recording.before, file, name);
+            damages
+                .map(|name| Ok(Pending::Damaged(Box::new(one(name)?))))
+                .collect()
+        }
+        (
+            FaultKind::Overlap {
+                name,
+                processes,
+                order,
+            },
+            _,
+        ) if plan.wants(&format!("overlap:{name}")) => {
+            let ran = overlap(stage, &recording.before, name, processes, order)?;
+            Ok(vec![Pending::Overlapped(Box::new(ran))])
+        }
+        (FaultKind::Idle { never }, _) if plan.wants("idle") => {
+            idle(stage, recording, never).map(one)
+        }
+        (
+            FaultKind::Alert {
+                name,
+                command,
+                says,
+            },
+            _,
+        ) if plan.wants(&format!("alert:{name}")) => {
+            alert(stage, recording, name, command, says).map(one)
+        }
+        _ => Ok(Vec::new()),
+    }
+}
+
+/// A case that was asked for by its id need not be among the scenario's own places.
+fn wished(at: &[KillPoint], plan: &Plan) -> Vec<KillPoint> {
+    match plan {
+        Plan::All => at.to_vec(),
+        Plan::Case(id) => id
+            .strip_prefix("kill@")
+            .and_then(|point| point.parse().ok())
+            .into_iter()
+            .collect(),
+    }
+}
+
+fn notes(recording: &Recording, found: &Versions, stage: &Stage<'_>) -> Vec<String> {
+    let gaps = recording
+        .trace
+        .gaps
+        .iter()
+        .map(|gap| format!("not seen: {}", gap.what));
+    let kept = metadata_changes(&recording.before, &recording.after, &stage.state);
+    let kept = kept
+        .into_iter()
+        .map(|what| format!("without any fault: {what}"));
+    let versions = format!(
+        "{} versions, {} ops",
+        found.all.len(),
+        recording.trace.ops().count()
+    );
+    gaps.chain(kept).chain([versions]).collect()
+}

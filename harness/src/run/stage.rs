@@ -1,0 +1,248 @@
+//! A stage: one sandbox in which a scenario's programs run, one run after another, always at the same path.
+
+use std::cell::Cell;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::{LabError, Settings, check_interrupt};
+use crate::judge::{Outcome, Promises, State, reads_first};
+use crate::recording::{Recording, Trace};
+use crate::sandbox::{Sandbox, SandboxOptions};
+use crate::scenario::{CommandLine, Scenario};
+use crate::subject::Program;
+use crate::trace::{Director, Options, Undisturbed};
+use crate::tree::{self, Tree};
+
+/// A sandbox with the rules of one scenario.
+#[derive(Debug)]
+pub struct Stage<'a> {
+    /// The scenario.
+    pub scenario: &'a Scenario,
+    /// Its state files.
+    pub state: State,
+    sandbox: Sandbox,
+    pin: Cell<Option<usize>>,
+}
+
+impl<'a> Stage<'a> {
+    /// Sets up the sandbox.
+    ///
+    /// # Errors
+    ///
+    /// [`LabError::Lab`] where no sandbox can be made.
+    pub fn new(
+        scenario: &'a Scenario,
+        settings: &Settings,
+        pin: Option<usize>,
+    ) -> Result<Stage<'a>, LabError> {
+        let mut keep_visible = vec![scenario.root.clone()];
+        keep_visible.extend(scenario.file.parent().map(Path::to_owned));
+        keep_visible.extend(scenario.path.iter().cloned());
+        let network = scenario.subject.network;
+        let options = SandboxOptions {
+            seen_at: None,
+            keep_visible,
+            network,
+            plain: settings.plain,
+        };
+        let sandbox = Sandbox::new(&options)?;
+        let state = State {
+            paths: scenario.subject.state.clone(),
+            seen: sandbox.seen().to_owned(),
+            volatile: scenario.subject.volatile.clone(),
+        };
+        let pin = Cell::new(pin.filter(|_| settings.pin));
+        Ok(Stage {
+            scenario,
+            state,
+            sandbox,
+            pin,
+        })
+    }
+
+    /// Runs on another processor from now on.
+    pub fn pin_to(&self, processor: usize) {
+        self.pin.set(self.pin.get().map(|_| processor));
+    }
+
+    /// The tree that every run begins with: the scenario's files, after its setup commands.
+    ///
+    /// # Errors
+    ///
+    /// [`LabError::Scenario`] where a setup command fails.
+    pub fn prepare(&self) -> Result<Tree, LabError> {
+        let mut tree = match &self.scenario.subject.files {
+            Some(folder) => tree::read(folder)?,
+            None => self.empty()?,
+        };
+        for command in &self.scenario.subject.setup {
+            let (trace, after) = self.run(
+                std::slice::from_ref(command),
+                &tree,
+                false,
+                &mut Undisturbed,
+            )?;
+            let end = &trace.ends[0];
+            if !end.exit.success() {
+                let said = String::from_utf8_lossy(&end.stderr);
+                let name = self.scenario.file.display();
+                return Err(LabError::Scenario(format!(
+                    "{name}: setup {}: {}: {}",
+                    show(command),
+                    end.exit,
+                    said.trim()
+                )));
+            }
+            tree = after;
+        }
+        Ok(tree)
+    }
+
+    fn empty(&self) -> Result<Tree, LabError> {
+        let folder = tempfile::tempdir()
+            .map_err(|error| LabError::Lab(format!("no temporary folder: {error}")))?;
+        Ok(tree::read(folder.path())?)
+    }
+
+    /// Runs commands together in the folder as `tree` has it; gives what they did and the tree that they left.
+    ///
+    /// # Errors
+    ///
+    /// [`LabError::Scenario`] where a program cannot be started, [`LabError::Lab`] where the lab fails.
+    pub fn run(
+        &self,
+        commands: &[CommandLine],
+        tree: &Tree,
+        reads: bool,
+        director: &mut dyn Director,
+    ) -> Result<(Trace, Tree), LabError> {
+        check_interrupt()?;
+        self.sandbox.fill(tree)?;
+        let programs: Vec<Program> = commands
+            .iter()
+            .map(|command| self.program(command))
+            .collect();
+        let time_limit = Duration::from_secs(self.scenario.subject.time_limit);
+        let options = Options {
+            time_limit,
+            reads,
+            pin: self.pin.get(),
+        };
+        let trace = crate::trace::run(&programs, &self.sandbox, &options, director)?;
+        Ok((trace, self.sandbox.snapshot()?))
+    }
+
+    /// Records one undisturbed run of the subject.
+    ///
+    /// # Errors
+    ///
+    /// As [`run`](Self::run).
+    pub fn record(&self, before: &Tree, reads: bool) -> Result<Recording, LabError> {
+        let (trace, after) = self.run(
+            std::slice::from_ref(&self.scenario.subject.command),
+            before,
+            reads,
+            &mut Undisturbed,
+        )?;
+        Ok(Recording {
+            before: before.clone(),
+            trace,
+            after,
+        })
+    }
+
+    /// Runs a command undisturbed and takes down its outcome.
+    ///
+    /// # Errors
+    ///
+    /// As [`run`](Self::run).
+    pub fn outcome(&self, command: &CommandLine, start: &Arc<Tree>) -> Result<Outcome, LabError> {
+        let (mut trace, end) =
+            self.run(std::slice::from_ref(command), start, true, &mut Undisturbed)?;
+        let finish = trace.ends.remove(0);
+        let reads_first = reads_first(start, &trace.events, &self.state);
+        let image = self.state.image(&end);
+        Ok(Outcome {
+            start: start.clone(),
+            end: Arc::new(end),
+            image,
+            finish,
+            trace: Arc::new(trace),
+            reads_first,
+        })
+    }
+
+    /// What the scenario lets a mark or a line promise.
+    ///
+    /// # Errors
+    ///
+    /// [`LabError::Scenario`] for a bad regular expression.
+    pub fn promises(&self) -> Result<Promises, LabError> {
+        let mut promises = Promises::default();
+        for ack in &self.scenario.subject.ack {
+            match ack.strip_prefix("mark:") {
+                Some(mark) => promises.marks.push(mark.to_owned()),
+                None => promises.lines.push(
+                    regex::bytes::Regex::new(ack)
+                        .map_err(|error| LabError::Scenario(error.to_string()))?,
+                ),
+            }
+        }
+        Ok(promises)
+    }
+
+    fn program(&self, command: &CommandLine) -> Program {
+        let fill = |text: &String| {
+            let text = text.replace("{dir}", &self.sandbox.seen().to_string_lossy());
+            OsString::from(text.replace("{root}", &self.scenario.root.to_string_lossy()))
+        };
+        let argv = match command {
+            CommandLine::Argv(words) => words.iter().map(fill).collect(),
+            CommandLine::Shell(line) => vec!["/bin/sh".into(), "-c".into(), fill(line)],
+        };
+        Program {
+            argv,
+            env: self.environment(),
+            stdin: Vec::new(),
+            pipe: self.scenario.subject.pipe,
+        }
+    }
+
+    /// The lab's own environment, with the scenario's folders in front of `PATH`, its variables, and the right `PWD`.
+    fn environment(&self) -> Vec<(OsString, OsString)> {
+        let mut env: std::collections::BTreeMap<OsString, OsString> = std::env::vars_os().collect();
+        let path = env
+            .get(&OsString::from("PATH"))
+            .cloned()
+            .unwrap_or_else(|| "/usr/local/bin:/usr/bin:/bin".into());
+        let folders = self
+            .scenario
+            .path
+            .iter()
+            .cloned()
+            .chain(std::env::split_paths(&path))
+            .collect::<Vec<PathBuf>>();
+        if let Ok(path) = std::env::join_paths(folders) {
+            env.insert("PATH".into(), path);
+        }
+        env.insert("PWD".into(), self.sandbox.seen().into());
+        env.extend(
+            self.scenario
+                .subject
+                .env
+                .iter()
+                .map(|(name, value)| (name.into(), value.into())),
+        );
+        env.into_iter().collect()
+    }
+}
+
+/// A command as a person would type it.
+pub fn show(command: &CommandLine) -> String {
+    match command {
+        CommandLine::Argv(words) => format!("`{}`", words.join(" ")),
+        CommandLine::Shell(line) => format!("`{line}`"),
+    }
+}

@@ -1,0 +1,318 @@
+//! A scenario file as it is written. These types are the file format: the JSON Schema is derived from them, and the
+//! parser walks that schema. What each field means stands in their docs, which become the schema's descriptions.
+
+use std::collections::BTreeMap;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::Deserialize;
+
+use super::CommandLine;
+use super::expect;
+use super::forms::Form;
+use crate::judge::Word;
+
+/// A scenario: who is tried, on what, what is done to it, and what must hold afterwards.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+#[schemars(title = "crashlab scenario")]
+pub(super) struct RawScenario {
+    /// One line: what happens.
+    #[schemars(schema_with = "one_line")]
+    pub title: String,
+    /// One line: what it proves.
+    #[schemars(schema_with = "one_line")]
+    pub proves: String,
+    /// The folder in which `build` runs and to which `path` is relative. Relative to this file.
+    #[serde(default = "here")]
+    #[schemars(schema_with = "folder")]
+    pub root: String,
+    /// Run once by `sh -c`, in `root`, before the subject.
+    #[serde(default)]
+    #[schemars(schema_with = "shell_line")]
+    pub build: Option<String>,
+    /// Folders that are put in front of `PATH`. Relative to `root`.
+    #[serde(default)]
+    #[schemars(schema_with = "folders")]
+    pub path: Vec<String>,
+    /// Who is tried, and on what.
+    pub subject: RawSubject,
+    /// What a user would run next.
+    #[serde(default)]
+    pub recovery: RawRecovery,
+    /// What is done to the subject.
+    #[schemars(length(min = 1))]
+    pub fault: Vec<RawFault>,
+}
+
+/// Who is tried, and on what.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+#[schemars(rename = "Subject")]
+pub(super) struct RawSubject {
+    /// What to run. `{dir}` stands for the work folder, `{root}` for the scenario's root.
+    pub command: CommandLine,
+    /// Its state files or folders, which must agree with each other. Relative to the work folder.
+    #[schemars(schema_with = "some_paths")]
+    pub state: Vec<String>,
+    /// Added to the environment.
+    #[serde(default)]
+    #[schemars(schema_with = "environment")]
+    pub env: BTreeMap<String, String>,
+    /// A folder that is copied into the work folder first. Relative to this file.
+    #[serde(default)]
+    #[schemars(schema_with = "folder")]
+    pub files: Option<String>,
+    /// Run in the work folder before the recording; each must succeed.
+    #[serde(default)]
+    pub setup: Vec<CommandLine>,
+    /// For every single run of subject or recovery, in seconds.
+    #[serde(default = "ten_seconds")]
+    #[schemars(range(min = 1, max = 3600))]
+    pub time_limit: u64,
+    /// Standard output is a pipe, and not a pseudo-terminal.
+    #[serde(default)]
+    pub pipe: bool,
+    /// The network may be used.
+    #[serde(default)]
+    pub network: bool,
+    /// Files that may hold anything after a crash. Relative to the work folder.
+    #[serde(default)]
+    #[schemars(schema_with = "paths")]
+    pub volatile: Vec<String>,
+    /// What promises the next version: `mark:NAME`, or a regular expression for a line of output.
+    #[serde(default)]
+    #[schemars(schema_with = "acknowledgements")]
+    pub ack: Vec<String>,
+    /// Files whose lines are effects to be counted. Relative to the work folder.
+    #[serde(default)]
+    #[schemars(schema_with = "paths")]
+    pub effects: Vec<String>,
+}
+
+/// What a user would run next.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+#[schemars(rename = "Recovery")]
+pub(super) struct RawRecovery {
+    /// What to run; the subject's command where this is not given.
+    pub command: Option<CommandLine>,
+    /// Run after the recovery; a failure of it is a fault.
+    pub check: Option<CommandLine>,
+}
+
+/// What is done to the subject.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(tag = "kind", deny_unknown_fields, rename_all = "kebab-case")]
+#[schemars(rename = "Fault")]
+pub(super) enum RawFault {
+    /// SIGKILL for all processes of the subject, at chosen points.
+    Kill {
+        /// Where: `all`, an op's number (12), a place inside a write (`12+4096`), an op of a kind (`rename#1`), a mark
+        /// (`mark:model-called`, `mark:model-called#2`).
+        #[serde(default = "everywhere")]
+        #[schemars(schema_with = "kill_points")]
+        at: Vec<RawPoint>,
+        /// Faults and warnings that must be found at least once.
+        #[serde(default)]
+        #[schemars(schema_with = "expect::schema")]
+        expect: Vec<Word>,
+    },
+    /// A state file is damaged, then the recovery runs. It must refuse, name the file, and leave its bytes alone.
+    Damage {
+        /// Which state file; the first one where this is not given.
+        #[serde(default)]
+        #[schemars(schema_with = "below_work")]
+        file: Option<String>,
+        /// Which damages.
+        #[serde(default = "Damage::all")]
+        #[schemars(length(min = 1))]
+        damages: Vec<Damage>,
+        /// Faults and warnings that must be found at least once.
+        #[serde(default)]
+        #[schemars(schema_with = "expect::schema")]
+        expect: Vec<Word>,
+    },
+    /// Several processes at once, held and released at marks.
+    Overlap {
+        /// For the case's id.
+        #[schemars(schema_with = "name")]
+        name: String,
+        /// The names of the processes, and what they run.
+        #[schemars(schema_with = "processes")]
+        processes: BTreeMap<String, CommandLine>,
+        /// Who goes how far: `a until mark:loaded`, `a until end`. At the end all go on until they end.
+        #[schemars(schema_with = "turns")]
+        order: Vec<String>,
+        /// Faults and warnings that must be found at least once.
+        #[serde(default)]
+        #[schemars(schema_with = "expect::schema")]
+        expect: Vec<Word>,
+    },
+    /// The subject's command once more after it ended: nothing is left to do, so nothing may change.
+    Idle {
+        /// Marks that it must not pass.
+        #[serde(default)]
+        #[schemars(schema_with = "marks")]
+        never: Vec<String>,
+        /// Faults and warnings that must be found at least once.
+        #[serde(default)]
+        #[schemars(schema_with = "expect::schema")]
+        expect: Vec<Word>,
+    },
+    /// A state that somebody must be told of: the command must exit non-zero, change nothing and say it.
+    Alert {
+        /// For the case's id.
+        #[schemars(schema_with = "name")]
+        name: String,
+        /// What must notice.
+        command: CommandLine,
+        /// A regular expression that one of its lines must match.
+        #[schemars(schema_with = "regex")]
+        says: String,
+        /// Faults and warnings that must be found at least once.
+        #[serde(default)]
+        #[schemars(schema_with = "expect::schema")]
+        expect: Vec<Word>,
+    },
+}
+
+/// A kill point: the number of an op may be written as a number.
+#[derive(Debug, Deserialize)]
+#[serde(untagged)]
+pub(super) enum RawPoint {
+    Number(u32),
+    Text(String),
+}
+
+/// The damages that a state file can be given.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, serde::Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum Damage {
+    /// Cut in the middle of a write.
+    Truncated,
+    /// Zero bytes.
+    Empty,
+    /// A JSON list.
+    NotAnObject,
+    /// One field too many.
+    UnknownField,
+    /// No `queue`.
+    MissingQueue,
+    /// `queue` is a string.
+    QueueIsAString,
+    /// `answers` is a list.
+    AnswersIsAList,
+}
+
+impl Damage {
+    const ALL: [(Damage, &'static str); 7] = [
+        (Damage::Truncated, "truncated"),
+        (Damage::Empty, "empty"),
+        (Damage::NotAnObject, "not-an-object"),
+        (Damage::UnknownField, "unknown-field"),
+        (Damage::MissingQueue, "missing-queue"),
+        (Damage::QueueIsAString, "queue-is-a-string"),
+        (Damage::AnswersIsAList, "answers-is-a-list"),
+    ];
+
+    fn all() -> Vec<Damage> {
+        Damage::ALL.map(|(damage, _)| damage).to_vec()
+    }
+
+    pub(super) fn name(self) -> &'static str {
+        Damage::ALL[self as usize].1
+    }
+}
+
+fn here() -> String {
+    ".".into()
+}
+
+fn ten_seconds() -> u64 {
+    10
+}
+
+fn everywhere() -> Vec<RawPoint> {
+    vec![RawPoint::Text("all".into())]
+}
+
+fn one_line(_: &mut SchemaGenerator) -> Schema {
+    Form::OneLine.schema()
+}
+
+fn folder(_: &mut SchemaGenerator) -> Schema {
+    Form::Folder.schema()
+}
+
+fn folders(_: &mut SchemaGenerator) -> Schema {
+    Form::Folder.list(0)
+}
+
+pub(super) fn shell_line(_: &mut SchemaGenerator) -> Schema {
+    Form::ShellLine.schema()
+}
+
+pub(super) fn arguments(_: &mut SchemaGenerator) -> Schema {
+    Form::Argument.list(1)
+}
+
+fn below_work(_: &mut SchemaGenerator) -> Schema {
+    Form::BelowWork.schema()
+}
+
+fn paths(_: &mut SchemaGenerator) -> Schema {
+    Form::BelowWork.list(0)
+}
+
+fn some_paths(_: &mut SchemaGenerator) -> Schema {
+    Form::BelowWork.list(1)
+}
+
+fn acknowledgements(_: &mut SchemaGenerator) -> Schema {
+    Form::Acknowledgement.list(0)
+}
+
+fn marks(_: &mut SchemaGenerator) -> Schema {
+    Form::Mark.list(0)
+}
+
+fn name(_: &mut SchemaGenerator) -> Schema {
+    Form::Name.schema()
+}
+
+fn regex(_: &mut SchemaGenerator) -> Schema {
+    Form::Regex.schema()
+}
+
+fn turns(_: &mut SchemaGenerator) -> Schema {
+    Form::Turn.list(1)
+}
+
+fn environment(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({
+        "type": "object",
+        "propertyNames": Form::Variable.schema(),
+        "additionalProperties": Form::Argument.schema(),
+    })
+}
+
+fn processes(generator: &mut SchemaGenerator) -> Schema {
+    json_schema!({
+        "type": "object",
+        "propertyNames": Form::Name.schema(),
+        "additionalProperties": generator.subschema_for::<CommandLine>(),
+        "minProperties": 2,
+    })
+}
+
+fn kill_points(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({
+        "type": "array",
+        "items": { "anyOf": [
+            Form::KillPoint.schema(),
+            { "type": "integer", "minimum": 0, "maximum": u32::MAX },
+        ] },
+        "minItems": 1,
+        "default": ["all"],
+    })
+}

@@ -1,0 +1,36 @@
+//! aarch64: the generic call table, without the older forms.
+
+use super::ABSENT;
+
+/// `AUDIT_ARCH_AARCH64`: what seccomp calls this processor.
+pub(crate) const AUDIT: u32 = 0xc000_00b7;
+
+/// No second table under the same audit name.
+pub(crate) const FIRST_FOREIGN: Option<u32> = None;
+
+pub(crate) const OPEN: i64 = ABSENT;
+pub(crate) const CREAT: i64 = ABSENT;
+pub(crate) const ACCESS: i64 = ABSENT;
+pub(crate) const RENAME: i64 = ABSENT;
+pub(crate) const RENAMEAT: i64 = libc::SYS_renameat;
+pub(crate) const LINK: i64 = ABSENT;
+pub(crate) const SYMLINK: i64 = ABSENT;
+pub(crate) const UNLINK: i64 = ABSENT;
+pub(crate) const MKDIR: i64 = ABSENT;
+pub(crate) const RMDIR: i64 = ABSENT;
+pub(crate) const MKNOD: i64 = ABSENT;
+pub(crate) const CHMOD: i64 = ABSENT;
+pub(crate) const CHOWN: i64 = ABSENT;
+pub(crate) const LCHOWN: i64 = ABSENT;
+pub(crate) const UTIME: i64 = ABSENT;
+pub(crate) const UTIMES: i64 = ABSENT;
+pub(crate) const FUTIMESAT: i64 = ABSENT;
+pub(crate) const DUP2: i64 = ABSENT;
+pub(crate) const VFORK: i64 = ABSENT;
+pub(crate) const POLL: i64 = ABSENT;
+pub(crate) const EPOLL_WAIT: i64 = ABSENT;
+
+/// Sets the `index`th argument (from 0) of the call at whose entry the thread stands.
+pub(crate) fn set_argument(registers: &mut libc::user_regs_struct, index: usize, value: u64) {
+    registers.regs[index] = value;
+}

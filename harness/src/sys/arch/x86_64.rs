@@ -1,0 +1,42 @@
+//! x86-64.
+
+/// `AUDIT_ARCH_X86_64`: what seccomp calls this processor.
+pub(crate) const AUDIT: u32 = 0xc000_003e;
+
+/// Numbers from here on belong to the x32 interface, which is another table under the same audit name.
+pub(crate) const FIRST_FOREIGN: Option<u32> = Some(0x4000_0000);
+
+pub(crate) const OPEN: i64 = libc::SYS_open;
+pub(crate) const CREAT: i64 = libc::SYS_creat;
+pub(crate) const ACCESS: i64 = libc::SYS_access;
+pub(crate) const RENAME: i64 = libc::SYS_rename;
+pub(crate) const RENAMEAT: i64 = libc::SYS_renameat;
+pub(crate) const LINK: i64 = libc::SYS_link;
+pub(crate) const SYMLINK: i64 = libc::SYS_symlink;
+pub(crate) const UNLINK: i64 = libc::SYS_unlink;
+pub(crate) const MKDIR: i64 = libc::SYS_mkdir;
+pub(crate) const RMDIR: i64 = libc::SYS_rmdir;
+pub(crate) const MKNOD: i64 = libc::SYS_mknod;
+pub(crate) const CHMOD: i64 = libc::SYS_chmod;
+pub(crate) const CHOWN: i64 = libc::SYS_chown;
+pub(crate) const LCHOWN: i64 = libc::SYS_lchown;
+pub(crate) const UTIME: i64 = libc::SYS_utime;
+pub(crate) const UTIMES: i64 = libc::SYS_utimes;
+pub(crate) const FUTIMESAT: i64 = libc::SYS_futimesat;
+pub(crate) const DUP2: i64 = libc::SYS_dup2;
+pub(crate) const VFORK: i64 = libc::SYS_vfork;
+pub(crate) const POLL: i64 = libc::SYS_poll;
+pub(crate) const EPOLL_WAIT: i64 = libc::SYS_epoll_wait;
+
+/// Sets the `index`th argument (from 0) of the call at whose entry the thread stands.
+pub(crate) fn set_argument(registers: &mut libc::user_regs_struct, index: usize, value: u64) {
+    let slot = match index {
+        0 => &mut registers.rdi,
+        1 => &mut registers.rsi,
+        2 => &mut registers.rdx,
+        3 => &mut registers.r10,
+        4 => &mut registers.r8,
+        _ => &mut registers.r9,
+    };
+    *slot = value;
+}

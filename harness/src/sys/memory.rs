@@ -1,0 +1,87 @@
+//! Reading the memory of another process.
+
+use std::io::IoSliceMut;
+
+use nix::sys::uio::{RemoteIoVec, process_vm_readv};
+use nix::unistd::Pid;
+
+const PAGE: u64 = 4096;
+
+/// Reads up to `len` bytes; fewer where the memory ends, none where there is no memory.
+pub(crate) fn read(tid: i32, address: u64, len: usize) -> Vec<u8> {
+    let mut bytes = vec![0; len];
+    let mut done = 0;
+    while done < len {
+        let remote = RemoteIoVec {
+            base: address as usize + done,
+            len: len - done,
+        };
+        match process_vm_readv(
+            Pid::from_raw(tid),
+            &mut [IoSliceMut::new(&mut bytes[done..])],
+            &[remote],
+        ) {
+            Ok(0) | Err(_) => break,
+            Ok(count) => done += count,
+        }
+    }
+    bytes.truncate(done);
+    bytes
+}
+
+/// Reads exactly `N` bytes.
+pub(crate) fn read_array<const N: usize>(tid: i32, address: u64) -> Option<[u8; N]> {
+    read(tid, address, N).try_into().ok()
+}
+
+/// Reads a native 64-bit number.
+pub(crate) fn read_u64(tid: i32, address: u64) -> Option<u64> {
+    read_array(tid, address).map(u64::from_ne_bytes)
+}
+
+/// Reads up to the next NUL, at most `limit` bytes; `None` where there is no memory or no NUL.
+pub(crate) fn read_string(tid: i32, address: u64, limit: usize) -> Option<Vec<u8>> {
+    let mut text = Vec::new();
+    if address == 0 {
+        return None;
+    }
+    while text.len() < limit {
+        let at = address + text.len() as u64;
+        let to_page_end = (PAGE - at % PAGE) as usize;
+        let chunk = read(tid, at, to_page_end.min(limit - text.len()).min(256));
+        if chunk.is_empty() {
+            return None;
+        }
+        if let Some(end) = chunk.iter().position(|byte| *byte == 0) {
+            text.extend_from_slice(&chunk[..end]);
+            return Some(text);
+        }
+        text.extend_from_slice(&chunk);
+    }
+    None
+}
+
+/// Reads the pieces that a vector of `count` pairs (address, length) names, one after another.
+pub(crate) fn read_vector(tid: i32, vector: &[(u64, u64)]) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    for (address, len) in vector {
+        let piece = read(tid, *address, *len as usize);
+        let whole = piece.len() as u64 == *len;
+        bytes.extend_from_slice(&piece);
+        if !whole {
+            break;
+        }
+    }
+    bytes
+}
+
+/// Reads an array of `struct iovec`.
+pub(crate) fn read_iovecs(tid: i32, address: u64, count: u64) -> Vec<(u64, u64)> {
+    const MOST: u64 = 1024; // UIO_MAXIOV
+    let bytes = read(tid, address, (count.min(MOST) * 16) as usize);
+    let number = |bytes: &[u8]| bytes.try_into().map_or(0, u64::from_ne_bytes);
+    bytes
+        .chunks_exact(16)
+        .map(|pair| (number(&pair[..8]), number(&pair[8..])))
+        .collect()
+}

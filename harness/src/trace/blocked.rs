@@ -1,0 +1,52 @@
+//! Whether a thread sleeps, and in what: from `/proc`, only asked while some program is held.
+
+use crate::sys::arch;
+
+fn state(tid: i32) -> Option<char> {
+    let text = std::fs::read_to_string(format!("/proc/{tid}/stat")).ok()?;
+    // The name in parentheses can hold anything, also a parenthesis.
+    text.rsplit_once(") ")?.1.chars().next()
+}
+
+/// The thread sleeps in the kernel.
+pub(super) fn sleeps(tid: i32) -> bool {
+    state(tid) == Some('S')
+}
+
+/// The thread sleeps until another thread or process does something: no time-out wakes it.
+pub(super) fn waits_for_others(tid: i32) -> bool {
+    match state(tid) {
+        // It waits for a vforked child.
+        Some('D') => call(tid).is_some_and(|(number, _)| {
+            [arch::VFORK, libc::SYS_clone, libc::SYS_clone3].contains(&number)
+        }),
+        Some('S') => call(tid).is_some_and(|(number, args)| has_no_time_out(number, &args)),
+        // Ended, but not yet collected by its parent.
+        Some('Z') => true,
+        _ => false,
+    }
+}
+
+fn has_no_time_out(number: i64, args: &[u64]) -> bool {
+    let argument = |index: usize| args.get(index).copied().unwrap_or(0);
+    match number {
+        libc::SYS_wait4 | libc::SYS_waitid => true,
+        libc::SYS_futex => argument(3) == 0,
+        libc::SYS_ppoll => argument(2) == 0,
+        libc::SYS_epoll_pwait => argument(3) as i32 == -1,
+        number if number == arch::POLL => argument(2) as i32 == -1,
+        number if number == arch::EPOLL_WAIT => argument(3) as i32 == -1,
+        _ => false,
+    }
+}
+
+/// The call that a sleeping thread is in, with its arguments.
+fn call(tid: i32) -> Option<(i64, Vec<u64>)> {
+    let text = std::fs::read_to_string(format!("/proc/{tid}/syscall")).ok()?;
+    let mut fields = text.split_ascii_whitespace();
+    let number = fields.next()?.parse().ok()?;
+    let args = fields
+        .filter_map(|field| u64::from_str_radix(field.trim_start_matches("0x"), 16).ok())
+        .collect();
+    Some((number, args))
+}

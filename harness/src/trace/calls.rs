@@ -1,0 +1,198 @@
+//! The system calls that the tracer decodes, and which uses of each are worth a stop.
+
+use crate::sys::arch;
+use crate::sys::seccomp::Check;
+
+macro_rules! calls {
+    ($($name:ident = $number:expr, $text:literal;)*) => {
+        /// A system call that the tracer knows.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        pub(super) enum Call { $($name),* }
+
+        impl Call {
+            const ALL: &'static [Call] = &[$(Call::$name),*];
+
+            /// Its number; negative where this processor does not have it.
+            pub(super) fn number(self) -> i64 {
+                match self { $(Call::$name => $number),* }
+            }
+
+            /// Its name.
+            pub(super) fn name(self) -> &'static str {
+                match self { $(Call::$name => $text),* }
+            }
+        }
+    };
+}
+
+calls! {
+    Open = arch::OPEN, "open";
+    Creat = arch::CREAT, "creat";
+    Openat = libc::SYS_openat, "openat";
+    Openat2 = libc::SYS_openat2, "openat2";
+    OpenByHandleAt = libc::SYS_open_by_handle_at, "open_by_handle_at";
+    Access = arch::ACCESS, "access";
+    Faccessat = libc::SYS_faccessat, "faccessat";
+    Faccessat2 = libc::SYS_faccessat2, "faccessat2";
+    Read = libc::SYS_read, "read";
+    Readv = libc::SYS_readv, "readv";
+    Pread64 = libc::SYS_pread64, "pread64";
+    Preadv = libc::SYS_preadv, "preadv";
+    Preadv2 = libc::SYS_preadv2, "preadv2";
+    Write = libc::SYS_write, "write";
+    Writev = libc::SYS_writev, "writev";
+    Pwrite64 = libc::SYS_pwrite64, "pwrite64";
+    Pwritev = libc::SYS_pwritev, "pwritev";
+    Pwritev2 = libc::SYS_pwritev2, "pwritev2";
+    CopyFileRange = libc::SYS_copy_file_range, "copy_file_range";
+    Sendfile = libc::SYS_sendfile, "sendfile";
+    Splice = libc::SYS_splice, "splice";
+    Ioctl = libc::SYS_ioctl, "ioctl";
+    Truncate = libc::SYS_truncate, "truncate";
+    Ftruncate = libc::SYS_ftruncate, "ftruncate";
+    Fallocate = libc::SYS_fallocate, "fallocate";
+    Rename = arch::RENAME, "rename";
+    Renameat = arch::RENAMEAT, "renameat";
+    Renameat2 = libc::SYS_renameat2, "renameat2";
+    Link = arch::LINK, "link";
+    Linkat = libc::SYS_linkat, "linkat";
+    Symlink = arch::SYMLINK, "symlink";
+    Symlinkat = libc::SYS_symlinkat, "symlinkat";
+    Unlink = arch::UNLINK, "unlink";
+    Unlinkat = libc::SYS_unlinkat, "unlinkat";
+    Mkdir = arch::MKDIR, "mkdir";
+    Mkdirat = libc::SYS_mkdirat, "mkdirat";
+    Rmdir = arch::RMDIR, "rmdir";
+    Mknod = arch::MKNOD, "mknod";
+    Mknodat = libc::SYS_mknodat, "mknodat";
+    Bind = libc::SYS_bind, "bind";
+    Chmod = arch::CHMOD, "chmod";
+    Fchmod = libc::SYS_fchmod, "fchmod";
+    Fchmodat = libc::SYS_fchmodat, "fchmodat";
+    Fchmodat2 = 452, "fchmodat2";
+    Chown = arch::CHOWN, "chown";
+    Lchown = arch::LCHOWN, "lchown";
+    Fchown = libc::SYS_fchown, "fchown";
+    Fchownat = libc::SYS_fchownat, "fchownat";
+    Utime = arch::UTIME, "utime";
+    Utimes = arch::UTIMES, "utimes";
+    Futimesat = arch::FUTIMESAT, "futimesat";
+    Utimensat = libc::SYS_utimensat, "utimensat";
+    Setxattr = libc::SYS_setxattr, "setxattr";
+    Lsetxattr = libc::SYS_lsetxattr, "lsetxattr";
+    Fsetxattr = libc::SYS_fsetxattr, "fsetxattr";
+    Removexattr = libc::SYS_removexattr, "removexattr";
+    Lremovexattr = libc::SYS_lremovexattr, "lremovexattr";
+    Fremovexattr = libc::SYS_fremovexattr, "fremovexattr";
+    Setxattrat = 463, "setxattrat";
+    Removexattrat = 466, "removexattrat";
+    FileSetattr = 469, "file_setattr";
+    Fsync = libc::SYS_fsync, "fsync";
+    Fdatasync = libc::SYS_fdatasync, "fdatasync";
+    Sync = libc::SYS_sync, "sync";
+    Syncfs = libc::SYS_syncfs, "syncfs";
+    SyncFileRange = libc::SYS_sync_file_range, "sync_file_range";
+    Msync = libc::SYS_msync, "msync";
+    Mmap = libc::SYS_mmap, "mmap";
+    Flock = libc::SYS_flock, "flock";
+    Fcntl = libc::SYS_fcntl, "fcntl";
+    Close = libc::SYS_close, "close";
+    Dup2 = arch::DUP2, "dup2";
+    Dup3 = libc::SYS_dup3, "dup3";
+    CloseRange = libc::SYS_close_range, "close_range";
+    Clone = libc::SYS_clone, "clone";
+    Clone3 = libc::SYS_clone3, "clone3";
+    ExitGroup = libc::SYS_exit_group, "exit_group";
+    IoUringSetup = libc::SYS_io_uring_setup, "io_uring_setup";
+    IoSetup = libc::SYS_io_setup, "io_setup";
+}
+
+/// The bits of `open` with which it can change something.
+pub(super) const OPEN_WRITES: u32 =
+    (libc::O_WRONLY | libc::O_RDWR | libc::O_CREAT | libc::O_TRUNC) as u32;
+
+/// `ioctl` requests that change no file and that programs make often.
+const HARMLESS_IOCTLS: &[u32] = &[
+    libc::TCGETS as u32,
+    libc::TCSETS as u32,
+    libc::TCSETSW as u32,
+    libc::TCSETSF as u32,
+    libc::TIOCGWINSZ as u32,
+    libc::TIOCGPGRP as u32,
+    libc::TIOCSPGRP as u32,
+    libc::FIONREAD as u32,
+    libc::FIONBIO as u32,
+    libc::FIOCLEX as u32,
+    libc::FIONCLEX as u32,
+    0x802c_542a, // TCGETS2, which newer C libraries use for isatty
+];
+
+const LOCK_COMMANDS: &[u32] = &[
+    libc::F_SETLK as u32,
+    libc::F_SETLKW as u32,
+    libc::F_OFD_SETLK as u32,
+    libc::F_OFD_SETLKW as u32,
+];
+
+impl Call {
+    /// The call with this number.
+    pub(super) fn from_number(number: u64) -> Option<Call> {
+        let number = i64::try_from(number).ok()?;
+        Call::ALL
+            .iter()
+            .copied()
+            .find(|call| call.number() == number)
+    }
+
+    /// Which uses of it are stopped.
+    fn check(self, reads: bool) -> Check {
+        let with_reads = |yes: Check, no: Check| if reads { yes } else { no };
+        match self {
+            Call::Open => with_reads(
+                Check::Always,
+                Check::AnyBit {
+                    argument: 1,
+                    bits: OPEN_WRITES,
+                },
+            ),
+            Call::Openat => with_reads(
+                Check::Always,
+                Check::AnyBit {
+                    argument: 2,
+                    bits: OPEN_WRITES,
+                },
+            ),
+            Call::Read | Call::Readv | Call::Pread64 | Call::Preadv | Call::Preadv2 => {
+                with_reads(Check::Always, Check::Never)
+            }
+            Call::Mmap => with_reads(
+                Check::Always,
+                Check::AnyBit {
+                    argument: 3,
+                    bits: libc::MAP_SHARED as u32,
+                },
+            ),
+            Call::Ioctl => Check::NoneOf {
+                argument: 1,
+                values: HARMLESS_IOCTLS,
+            },
+            Call::Fcntl => Check::OneOf {
+                argument: 1,
+                values: LOCK_COMMANDS,
+            },
+            Call::Clone => Check::AnyBit {
+                argument: 0,
+                bits: libc::CLONE_UNTRACED as u32,
+            },
+            // Both hand work to the kernel that no later call shows; run times fall back to plain calls.
+            Call::IoUringSetup | Call::IoSetup => Check::Refuse(libc::ENOSYS as u16),
+            _ => Check::Always,
+        }
+    }
+}
+
+/// The rules for the filter: each call that this processor has, with its check.
+pub(super) fn rules(reads: bool) -> Vec<(u32, Check)> {
+    let numbered = |call: &Call| Some((u32::try_from(call.number()).ok()?, call.check(reads)));
+    Call::ALL.iter().filter_map(numbered).collect()
+}

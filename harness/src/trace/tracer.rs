@@ -1,0 +1,423 @@
+//! The loop of a run: waits for stops, decides who goes on, and writes down what happened.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use crate::op::{Actor, Event, Op, OpKind, What};
+use crate::recording::Gap;
+use crate::subject::Exit;
+use crate::sys::ptrace::{self, News, Stopped, Tid, Why};
+use crate::sys::{process, seccomp};
+use crate::trace::decode::Pending;
+use crate::trace::output::Collector;
+use crate::trace::world::{Done, World};
+use crate::trace::{Director, Step, TraceError};
+
+/// More processes at a time than this end the run.
+pub(super) const MOST_PROCESSES: usize = 256;
+/// Between two looks at programs that may be blocked.
+const PAUSE: Duration = Duration::from_micros(300);
+
+/// A thread that is traced.
+#[derive(Debug)]
+pub(super) struct Thread {
+    /// Its process.
+    pub(super) process: i32,
+    /// The program that it belongs to.
+    pub(super) program: usize,
+    /// What it is doing.
+    pub(super) state: State,
+}
+
+/// What a thread is doing.
+#[derive(Debug)]
+pub(super) enum State {
+    /// It runs, or it is about to die.
+    Running,
+    /// It is inside a call whose exit is awaited.
+    InCall(Pending),
+    /// It stands in front of a call that others must finish first, or that its program may not make yet.
+    AtEntry(Stopped),
+    /// It stands after a call, and what the call did has to be written down after what others do now.
+    AtExit(Stopped, Pending),
+    /// It stands where its director held it.
+    Held(Stopped),
+    /// It stands at its very beginning, until the news has come who made it.
+    Born(Stopped),
+}
+
+/// One of the programs of the run.
+#[derive(Debug)]
+pub(super) struct Running {
+    /// Its first process.
+    pub(super) main: i32,
+    /// When it began.
+    pub(super) begun: Instant,
+    /// How its first process ended, and how long that took.
+    pub(super) end: Option<(Exit, Duration)>,
+    /// It may make no calls that are of interest.
+    pub(super) held: bool,
+    /// It is to be killed, and with SIGKILL already sent or not yet.
+    pub(super) doomed: Option<Doom>,
+    /// What to say of a first process that was killed.
+    pub(super) reason: Option<Exit>,
+}
+
+/// How far the killing has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Doom {
+    /// As soon as nobody of it is inside a call that changes something.
+    Soon,
+    /// Done.
+    Sent,
+}
+
+/// A run that goes on.
+pub(super) struct Tracer<'a> {
+    pub(super) director: &'a mut dyn Director,
+    pub(super) world: World,
+    pub(super) threads: BTreeMap<Tid, Thread>,
+    pub(super) programs: Vec<Running>,
+    pub(super) events: Vec<Event>,
+    pub(super) gaps: Vec<Gap>,
+    /// The last number given to an op.
+    pub(super) last_op: u32,
+    /// Who is inside a call that nobody else may overlap.
+    pub(super) inside: Option<Tid>,
+    /// Who waits for a turn, in order.
+    pub(super) queue: VecDeque<Tid>,
+    /// The director has ended the run: it is not asked any more.
+    pub(super) killed: bool,
+    pub(super) collector: &'a Collector,
+}
+
+impl Tracer<'_> {
+    /// Runs until all have ended.
+    ///
+    /// # Errors
+    ///
+    /// [`TraceError`] where the kernel gives no news; the caller ends what is left.
+    pub(super) fn run(&mut self, started: Vec<Stopped>, strangers: bool) -> Result<(), TraceError> {
+        self.start(started);
+        loop {
+            self.admit();
+            self.kill_doomed();
+            let polls = self.give_turns();
+            let news = ptrace::wait(-1, !polls && !(strangers && self.threads.is_empty()));
+            let news = news.map_err(|source| TraceError::Unavailable {
+                what: "wait for a stop".into(),
+                source,
+            })?;
+            match news {
+                News::Stop(stop, why) => self.stopped(stop, why),
+                News::Exited(tid, code) => self.ended(tid, Exit::Code(code)),
+                News::Killed(tid, signal) => self.ended(tid, Exit::Signal(signal)),
+                News::NoChildren => return Ok(()),
+                News::Nothing if self.threads.is_empty() => return Ok(()),
+                News::Nothing => std::thread::sleep(PAUSE),
+            }
+            self.watch_the_clock();
+        }
+    }
+
+    fn start(&mut self, started: Vec<Stopped>) {
+        for (program, stop) in started.into_iter().enumerate() {
+            let actor = self.actor(stop.tid());
+            let path = executable(stop.tid());
+            self.check_privileges(stop.tid(), &path);
+            self.events.push(Event {
+                actor,
+                what: What::Executed { path },
+            });
+            let step = if self.killed {
+                Step::KillAll
+            } else {
+                self.director.start(program)
+            };
+            self.follow(stop, step);
+        }
+    }
+
+    /// Who a thread is.
+    pub(super) fn actor(&self, tid: Tid) -> Actor {
+        match self.threads.get(&tid) {
+            Some(thread) => Actor {
+                program: thread.program,
+                pid: thread.process,
+                tid,
+            },
+            None => Actor {
+                program: 0,
+                pid: tid,
+                tid,
+            },
+        }
+    }
+
+    fn stopped(&mut self, stop: Stopped, why: Why) {
+        let tid = stop.tid();
+        let is_new = !self.threads.contains_key(&tid);
+        if is_new {
+            self.adopt(tid, None);
+        }
+        let program = self.threads[&tid].program;
+        if self.programs[program].doomed == Some(Doom::Sent) {
+            // It stopped before the signal came, or it was born since; it dies where it stands.
+            process::kill(tid);
+            return;
+        }
+        match why {
+            Why::Entry(seccomp::FOREIGN) => {
+                self.gap_once(
+                    "a call of another processor's table, which is not decoded",
+                    None,
+                );
+                self.go(stop, 0);
+            }
+            Why::Entry(_) => self.entered(stop),
+            Why::Exit => self.exited(stop),
+            Why::Signal(signal) => self.go(stop, signal),
+            Why::GroupStop => drop(stop.listen()),
+            Why::Made(child) => self.made(stop, child),
+            Why::Exec(former) => self.executed(stop, former),
+            Why::Begin if is_new => self.set(tid, State::Born(stop)),
+            Why::Begin | Why::Other => self.go(stop, 0),
+        }
+    }
+
+    /// Lets a thread run on; where it is gone, the next wait tells.
+    pub(super) fn go(&mut self, stop: Stopped, signal: i32) {
+        if let Some(thread) = self.threads.get_mut(&stop.tid()) {
+            thread.state = State::Running;
+        }
+        let _ = stop.go(signal);
+    }
+
+    /// Sets what a thread is doing.
+    pub(super) fn set(&mut self, tid: Tid, state: State) {
+        if let Some(thread) = self.threads.get_mut(&tid) {
+            thread.state = state;
+        }
+    }
+
+    /// Writes down what a call did, and says what the director wants then.
+    pub(super) fn settle(&mut self, actor: Actor, call: &str, done: Vec<Done>) -> Step {
+        let mut step = Step::Go;
+        for done in done {
+            let next = match done {
+                Done::Op(kind) => self.op(actor, call, kind),
+                Done::Event(what) => self.emit(actor, what),
+                Done::Gap { what, path } => {
+                    self.gap(what, path);
+                    Step::Go
+                }
+                Done::Sweep => self.sweep(actor),
+            };
+            step = stronger(step, next);
+            if step == Step::KillAll {
+                // The rest has happened already: it is written down, but the director has spoken.
+                self.killed = true;
+            }
+        }
+        step
+    }
+
+    fn op(&mut self, actor: Actor, call: &str, kind: OpKind) -> Step {
+        self.last_op += 1;
+        self.world.mappings.note(&kind);
+        self.emit(
+            actor,
+            What::Op(Op {
+                number: self.last_op,
+                call: call.to_owned(),
+                kind,
+            }),
+        )
+    }
+
+    /// Writes an event down.
+    pub(super) fn emit(&mut self, actor: Actor, what: What) -> Step {
+        let event = Event { actor, what };
+        let step = if self.killed {
+            Step::Go
+        } else {
+            self.director.after(&event)
+        };
+        self.events.push(event);
+        step
+    }
+
+    /// Writes down that something was not seen.
+    pub(super) fn gap(&mut self, what: String, path: Option<PathBuf>) {
+        self.gaps.push(Gap {
+            what,
+            path,
+            at_event: self.events.len(),
+        });
+    }
+
+    fn gap_once(&mut self, what: &str, path: Option<PathBuf>) {
+        if !self
+            .gaps
+            .iter()
+            .any(|gap| gap.what == what && gap.path == path)
+        {
+            self.gap(what.to_owned(), path);
+        }
+    }
+
+    /// A set-uid or set-gid bit has no effect on who is traced.
+    pub(super) fn check_privileges(&mut self, tid: Tid, path: &std::path::Path) {
+        let Ok(program) = nix::sys::stat::stat(format!("/proc/{tid}/exe").as_str()) else {
+            return;
+        };
+        let Ok(own) = nix::sys::stat::stat(format!("/proc/{tid}").as_str()) else {
+            return;
+        };
+        let gains = (program.st_mode & libc::S_ISUID != 0 && program.st_uid != own.st_uid)
+            || (program.st_mode & libc::S_ISGID != 0 && program.st_gid != own.st_gid);
+        if gains {
+            self.gap(
+                format!(
+                    "the set-uid or set-gid bit of {} was ignored",
+                    path.display()
+                ),
+                None,
+            );
+        }
+    }
+
+    /// What the memory of shared mappings did since the last look.
+    pub(super) fn flush_mappings(&mut self) -> Step {
+        let mut step = Step::Go;
+        if self.world.mappings.is_empty() {
+            return step;
+        }
+        for change in self.world.mappings.changes() {
+            let path = self.world.path(change.file);
+            let (file, offset) = (change.file, change.offset);
+            let kind = OpKind::Write {
+                file,
+                path,
+                offset,
+                data: change.bytes.into(),
+                append: false,
+            };
+            step = stronger(
+                step,
+                self.settle(self.actor(change.pid), "mmap", vec![Done::Op(kind)]),
+            );
+        }
+        let living: Vec<Tid> = self.threads.keys().copied().collect();
+        self.world.mappings.prune(false, living.into_iter());
+        step
+    }
+
+    /// The files whose last writable descriptor is gone.
+    pub(super) fn sweep(&mut self, actor: Actor) -> Step {
+        let mut step = Step::Go;
+        if self.world.writable.is_empty() {
+            return step;
+        }
+        let mut gone = self.world.writable.clone();
+        let mut seen = std::collections::BTreeSet::new();
+        for (tid, thread) in &self.threads {
+            if seen.contains(&thread.process) {
+                continue;
+            }
+            // A thread that has ended shows nothing; another of its process does.
+            if let Some(open) = self.world.open_for_writing(*tid) {
+                gone.retain(|file| !open.contains(file));
+                seen.insert(thread.process);
+            }
+        }
+        for file in gone {
+            self.world.writable.remove(&file);
+            let path = self.world.path(file);
+            step = stronger(step, self.emit(actor, What::Close { file, path }));
+        }
+        step
+    }
+
+    /// Does what the director wants with a thread that stands after a call.
+    pub(super) fn follow(&mut self, stop: Stopped, step: Step) {
+        let tid = stop.tid();
+        match step {
+            Step::Go => self.go(stop, 0),
+            Step::Hold => {
+                let program = self.threads[&tid].program;
+                self.programs[program].held = true;
+                self.set(tid, State::Held(stop));
+            }
+            Step::KillAll => {
+                drop(stop);
+                self.kill_all(tid);
+            }
+        }
+    }
+
+    /// SIGKILL for every process, at once; nothing is resumed before. The process of `last` comes last.
+    pub(super) fn kill_all(&mut self, last: Tid) {
+        self.killed = true;
+        let last = self.actor(last).pid;
+        let mut processes: Vec<i32> = self.threads.values().map(|thread| thread.process).collect();
+        processes.sort_by_key(|process| (*process == last, *process));
+        processes.dedup();
+        processes.into_iter().for_each(process::kill);
+        for program in &mut self.programs {
+            program.doomed = Some(Doom::Sent);
+            program.reason.get_or_insert(Exit::Killed);
+        }
+        self.queue.clear();
+    }
+
+    /// A program is to be killed, but not in the middle of a change.
+    pub(super) fn doom(&mut self, program: usize, reason: Option<Exit>) {
+        let program = &mut self.programs[program];
+        program.doomed.get_or_insert(Doom::Soon);
+        program.reason = program.reason.or(reason);
+    }
+
+    fn kill_doomed(&mut self) {
+        let inside = self
+            .inside
+            .and_then(|tid| self.threads.get(&tid))
+            .map(|thread| thread.program);
+        for program in 0..self.programs.len() {
+            if self.programs[program].doomed != Some(Doom::Soon) || inside == Some(program) {
+                continue;
+            }
+            self.programs[program].doomed = Some(Doom::Sent);
+            let threads = self
+                .threads
+                .values()
+                .filter(|thread| thread.program == program);
+            threads.for_each(|thread| process::kill(thread.process));
+        }
+    }
+
+    fn watch_the_clock(&mut self) {
+        if self.collector.is_over() {
+            self.collector.hear();
+            for program in 0..self.programs.len() {
+                self.doom(program, Some(Exit::TimedOut));
+            }
+        }
+    }
+}
+
+/// The more drastic of two steps.
+pub(super) fn stronger(one: Step, other: Step) -> Step {
+    let rank = |step| match step {
+        Step::Go => 0,
+        Step::Hold => 1,
+        Step::KillAll => 2,
+    };
+    if rank(other) > rank(one) { other } else { one }
+}
+
+/// The program that a thread runs.
+pub(super) fn executable(tid: Tid) -> PathBuf {
+    std::fs::read_link(format!("/proc/{tid}/exe")).unwrap_or_default()
+}

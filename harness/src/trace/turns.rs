@@ -1,0 +1,267 @@
+//! Who may go on: one change at a time, and programs as their director wants it.
+
+use crate::op::OpKind;
+use crate::sys::memory;
+use crate::sys::ptrace::{Entry, Stopped, Tid};
+use crate::trace::calls::Call;
+use crate::trace::decode::{Ask, Pending};
+use crate::trace::tracer::{State, Tracer, stronger};
+use crate::trace::{Standing, Step, blocked};
+
+/// Results that mean "interrupted, will be entered again": no result at all.
+const RESTARTS: [i64; 4] = [-512, -513, -514, -516];
+
+impl Tracer<'_> {
+    /// A thread stands in front of a call that the filter traps.
+    pub(super) fn entered(&mut self, stop: Stopped) {
+        let tid = stop.tid();
+        let thread = &self.threads[&tid];
+        let (program, process) = (thread.program, thread.process);
+        let step = self.flush_mappings();
+        if step == Step::KillAll {
+            return self.follow(stop, step);
+        }
+        let running = &mut self.programs[program];
+        running.held |= step == Step::Hold;
+        if running.held || running.doomed.is_some() {
+            return self.wait_at_entry(stop);
+        }
+        let Ok(entry) = stop.entry() else { return };
+        let Some(call) = Call::from_number(entry.number) else {
+            return self.go(stop, 0);
+        };
+        match call {
+            Call::Clone | Call::Clone3 => {
+                keep_traced(&stop, call, &entry);
+                return self.go(stop, 0);
+            }
+            Call::ExitGroup => {
+                // It would cut the call of a sibling in two.
+                let sibling = self.inside.and_then(|inside| self.threads.get(&inside));
+                return match sibling {
+                    Some(sibling) if sibling.process == process => self.wait_at_entry(stop),
+                    _ => self.go(stop, 0),
+                };
+            }
+            _ => {}
+        }
+        match (Ask {
+            tid,
+            call,
+            args: entry.args,
+            world: &self.world,
+        })
+        .decode()
+        {
+            None => self.go(stop, 0),
+            Some(pending) if pending.alone && self.inside.is_some() => self.wait_at_entry(stop),
+            Some(pending) => self.let_in(stop, pending, &entry),
+        }
+    }
+
+    fn wait_at_entry(&mut self, stop: Stopped) {
+        let tid = stop.tid();
+        self.set(tid, State::AtEntry(stop));
+        self.queue.push_back(tid);
+    }
+
+    fn let_in(&mut self, stop: Stopped, pending: Pending, entry: &Entry) {
+        let tid = stop.tid();
+        if pending.alone {
+            self.inside = Some(tid);
+        }
+        if let Some(kind) = &pending.preview
+            && !self.killed
+        {
+            let program = self.threads[&tid].program;
+            let shortened = self.director.before(program, self.last_op + 1, kind);
+            if let (Some(len), OpKind::Write { .. }) = (shortened, kind) {
+                shorten(&stop, pending.call, entry, len as u64);
+            }
+        }
+        self.set(tid, State::InCall(pending));
+        let _ = stop.go_to_exit();
+    }
+
+    /// A thread stands after a call.
+    pub(super) fn exited(&mut self, stop: Stopped) {
+        let tid = stop.tid();
+        let state = self
+            .threads
+            .get_mut(&tid)
+            .map(|thread| std::mem::replace(&mut thread.state, State::Running));
+        match state {
+            Some(State::InCall(pending)) if !pending.alone && self.inside.is_some() => {
+                self.set(tid, State::AtExit(stop, pending));
+                self.queue.push_back(tid);
+            }
+            Some(State::InCall(pending)) => self.leave(stop, pending),
+            _ => self.go(stop, 0),
+        }
+    }
+
+    fn leave(&mut self, stop: Stopped, pending: Pending) {
+        let tid = stop.tid();
+        if self.inside == Some(tid) {
+            self.inside = None;
+        }
+        let Ok(result) = stop.result() else { return };
+        if RESTARTS.contains(&result) {
+            return self.go(stop, 0);
+        }
+        let call = pending.call.name();
+        let done = pending.finish(tid, result, &mut self.world);
+        let mut step = self.settle(self.actor(tid), call, done);
+        if step != Step::KillAll {
+            step = stronger(step, self.flush_mappings());
+        }
+        self.follow(stop, step);
+    }
+
+    /// Gives their turn to those who wait for one.
+    pub(super) fn admit(&mut self) {
+        while self.inside.is_none() {
+            let Some(index) = self.queue.iter().position(|tid| self.may_go_on(*tid)) else {
+                return;
+            };
+            let Some(tid) = self.queue.remove(index) else {
+                return;
+            };
+            let state = self
+                .threads
+                .get_mut(&tid)
+                .map(|thread| std::mem::replace(&mut thread.state, State::Running));
+            match state {
+                Some(State::AtEntry(stop)) => self.entered(stop),
+                Some(State::AtExit(stop, pending)) => self.leave(stop, pending),
+                _ => {}
+            }
+        }
+    }
+
+    fn may_go_on(&self, tid: Tid) -> bool {
+        self.threads
+            .get(&tid)
+            .is_some_and(|thread| match thread.state {
+                State::AtExit(..) => true,
+                State::AtEntry(_) => {
+                    let program = &self.programs[thread.program];
+                    !program.held && program.doomed.is_none()
+                }
+                _ => false,
+            })
+    }
+
+    /// Asks the director who goes on while nobody does; returns whether one has to look again before there is news.
+    pub(super) fn give_turns(&mut self) -> bool {
+        loop {
+            let held =
+                |program: &crate::trace::tracer::Running| program.held && program.end.is_none();
+            if self.killed || !self.programs.iter().any(held) {
+                return false;
+            }
+            let standings: Vec<Standing> = (0..self.programs.len())
+                .map(|program| self.standing(program))
+                .collect();
+            if standings.contains(&Standing::Running) {
+                return self.threads.values().any(|thread| waits(&thread.state));
+            }
+            let chosen = self
+                .director
+                .next(&standings)
+                .filter(|program| standings.get(*program) == Some(&Standing::Held));
+            for program in 0..self.programs.len() {
+                if chosen.is_none_or(|chosen| chosen == program) {
+                    self.release(program);
+                }
+            }
+            self.admit();
+        }
+    }
+
+    fn release(&mut self, program: usize) {
+        self.programs[program].held = false;
+        for thread in self
+            .threads
+            .values_mut()
+            .filter(|thread| thread.program == program)
+        {
+            match std::mem::replace(&mut thread.state, State::Running) {
+                State::Held(stop) => drop(stop.go(0)),
+                other => thread.state = other,
+            }
+        }
+    }
+
+    fn standing(&self, program: usize) -> Standing {
+        let running = &self.programs[program];
+        let threads = || {
+            self.threads
+                .iter()
+                .filter(|(_, thread)| thread.program == program)
+        };
+        if threads().next().is_none() {
+            Standing::Ended
+        } else if running.held {
+            Standing::Held
+        } else if threads().any(|(_, thread)| waits(&thread.state))
+            && threads().all(|(tid, thread)| match &thread.state {
+                state if waits(state) => blocked::sleeps(*tid),
+                State::Running => blocked::waits_for_others(*tid),
+                _ => false,
+            })
+        {
+            Standing::Blocked
+        } else {
+            Standing::Running
+        }
+    }
+}
+
+fn waits(state: &State) -> bool {
+    matches!(state, State::InCall(pending) if pending.may_wait)
+}
+
+/// A clone must not get away from the tracer.
+fn keep_traced(stop: &Stopped, call: Call, entry: &Entry) {
+    let untraced = libc::CLONE_UNTRACED as u64;
+    if call == Call::Clone {
+        let _ = stop.set_argument(0, entry.args[0] & !untraced);
+        return;
+    }
+    // struct clone_args begins with its flags.
+    if let Some(flags) =
+        memory::read_u64(stop.tid(), entry.args[0]).filter(|flags| flags & untraced != 0)
+    {
+        let _ = stop.poke(entry.args[0], flags & !untraced);
+    }
+}
+
+/// Makes the call write no more than `len` bytes.
+fn shorten(stop: &Stopped, call: Call, entry: &Entry, len: u64) {
+    let count = match call {
+        Call::Write | Call::Pwrite64 => 2,
+        Call::CopyFileRange | Call::Splice => 4,
+        Call::Sendfile => 3,
+        Call::Writev | Call::Pwritev | Call::Pwritev2 => return shorten_vector(stop, entry, len),
+        _ => return,
+    };
+    let _ = stop.set_argument(count, len.min(entry.args[count]));
+}
+
+/// The same for a vector: fewer pieces, and a shorter last one.
+fn shorten_vector(stop: &Stopped, entry: &Entry, len: u64) {
+    let mut left = len;
+    for (index, (_, piece)) in memory::read_iovecs(stop.tid(), entry.args[1], entry.args[2])
+        .iter()
+        .enumerate()
+    {
+        if *piece >= left {
+            // The program is about to be killed, or sees a short write; a vector that it reuses would stay short.
+            let _ = stop.poke(entry.args[1] + 16 * index as u64 + 8, left);
+            let _ = stop.set_argument(2, index as u64 + 1);
+            return;
+        }
+        left -= piece;
+    }
+}

@@ -1,0 +1,132 @@
+//! What the tracer knows about the watched folder and the run's outputs while the run goes on.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use nix::sys::stat::FileStat;
+
+use crate::op::{FileId, OpKind, Stream, What};
+use crate::trace::mapping::Mappings;
+use crate::trace::names::{Inode, Names};
+use crate::trace::resolve::{Descriptor, View, descriptor, inode, kind, stat_fd};
+
+/// What a finished call gives.
+#[derive(Debug)]
+pub(super) enum Done {
+    /// An op, which gets the next number.
+    Op(OpKind),
+    /// Another event.
+    Event(What),
+    /// Something that the log does not tell.
+    Gap {
+        /// What, in words.
+        what: String,
+        /// Where.
+        path: Option<PathBuf>,
+    },
+    /// Descriptors were closed: look whether one was the last that was open for writing.
+    Sweep,
+}
+
+/// Names, open files and outputs.
+#[derive(Debug)]
+pub(super) struct World {
+    /// The watched folder as the programs see it, without links.
+    pub(super) watched: PathBuf,
+    /// The file system that it is on.
+    pub(super) device: u64,
+    /// Its files.
+    pub(super) names: Names,
+    /// Files that a program has open for writing.
+    pub(super) writable: BTreeSet<FileId>,
+    /// Files that a program has mapped shared and may write through memory.
+    pub(super) mappings: Mappings,
+    /// Reads are of interest.
+    pub(super) reads: bool,
+    /// The ends of the run's outputs in the hands of its programs.
+    pub(super) streams: Vec<(Inode, usize, Stream)>,
+}
+
+impl World {
+    /// The eyes of a thread.
+    pub(super) fn view(&self, tid: i32) -> View<'_> {
+        View {
+            tid,
+            watched: &self.watched,
+        }
+    }
+
+    /// The watched regular file behind a descriptor.
+    pub(super) fn file_at(&self, tid: i32, fd: i32) -> Option<FileId> {
+        self.file_of(tid, fd, &stat_fd(tid, fd)?)
+    }
+
+    /// The same where the descriptor's file has been looked at already.
+    pub(super) fn file_of(&self, tid: i32, fd: i32, stat: &FileStat) -> Option<FileId> {
+        if kind(stat) != libc::S_IFREG {
+            return None;
+        }
+        let file = self.names.by_inode(inode(stat))?;
+        // The inode of a file that lost all its names may by now belong to a file elsewhere.
+        (self.names.is_named(file) || self.view(tid).folder_of(fd).is_some()).then_some(file)
+    }
+
+    /// The same with the descriptor's position and flags.
+    pub(super) fn open_file_at(&self, tid: i32, fd: i32) -> Option<(FileId, Descriptor)> {
+        let file = self.file_at(tid, fd)?;
+        Some((file, descriptor(tid, fd)?))
+    }
+
+    /// The path by which a file is known.
+    pub(super) fn path(&self, file: FileId) -> PathBuf {
+        self.names.path(file).to_owned()
+    }
+
+    /// The output that a descriptor's file is an end of.
+    pub(super) fn stream(&self, stat: &FileStat) -> Option<(usize, Stream)> {
+        let found = self
+            .streams
+            .iter()
+            .find(|(end, _, _)| *end == inode(stat))?;
+        Some((found.1, found.2))
+    }
+
+    /// Learns the files in a folder (or one file), reachable for the lab at `at`; `path` is relative to the watched folder.
+    pub(super) fn scan(&mut self, at: &Path, path: &Path) {
+        let Ok(stat) = nix::sys::stat::lstat(at) else {
+            return;
+        };
+        if kind(&stat) != libc::S_IFDIR {
+            self.names.meet(inode(&stat), path);
+            return;
+        }
+        let Ok(entries) = std::fs::read_dir(at) else {
+            return;
+        };
+        let mut names: Vec<_> = entries
+            .filter_map(|entry| Some(entry.ok()?.file_name()))
+            .collect();
+        names.sort(); // so that numbers do not depend on the file system's order
+        for name in names {
+            self.scan(&at.join(&name), &path.join(&name));
+        }
+    }
+
+    /// The files that the process of this thread has open for writing, of those that may be.
+    pub(super) fn open_for_writing(&self, tid: i32) -> Option<BTreeSet<FileId>> {
+        let mut found = BTreeSet::new();
+        for entry in std::fs::read_dir(format!("/proc/{tid}/fd")).ok()? {
+            let number = entry
+                .ok()
+                .and_then(|entry| entry.file_name().to_str()?.parse().ok());
+            let Some(fd) = number else { continue };
+            if let Some(file) = self.file_at(tid, fd)
+                && self.writable.contains(&file)
+                && descriptor(tid, fd).is_some_and(|descriptor| descriptor.is_writable())
+            {
+                found.insert(file);
+            }
+        }
+        Some(found)
+    }
+}

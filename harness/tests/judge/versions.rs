@@ -1,0 +1,196 @@
+//! What is a version, and what is none.
+
+use crashlab::judge::{Origin, Promises, Versions, versions};
+use crashlab::op::OpKind;
+
+use super::build::{Log, found, state, texts, tree};
+
+#[test]
+fn a_rename_gives_a_version_and_the_writes_before_it_none() {
+    let found = found(
+        &tree(&[("s.json", "a")]),
+        &Log::default().replace("b").replace("c"),
+        &state(&["s.json"]),
+    );
+    assert_eq!(texts(&found, "s.json"), ["a", "b", "c"]);
+    assert_eq!(found.all[1].origin, Origin::Name);
+    assert_eq!(found.all[1].after_op, 3);
+    assert_eq!(found.promised, 2, "exit code 0 promises the end");
+}
+
+#[test]
+fn between_truncation_and_close_there_is_no_version() {
+    let log = Log::default()
+        .truncate("s.json")
+        .write("s.json", 0, "b")
+        .mark("m")
+        .sync("s.json")
+        .write("s.json", 1, "c")
+        .close("s.json");
+    let found = found(&tree(&[("s.json", "a")]), &log, &state(&["s.json"]));
+    assert_eq!(texts(&found, "s.json"), ["a", "bc"]);
+    assert_eq!(found.all[1].origin, Origin::Close);
+}
+
+#[test]
+fn a_new_file_under_its_own_name_is_whole_when_it_is_closed() {
+    let log = Log::default()
+        .create("s.json")
+        .write("s.json", 0, "b")
+        .mark("m")
+        .write("s.json", 1, "c")
+        .close("s.json");
+    let found = found(&tree(&[]), &log, &state(&["s.json"]));
+    assert_eq!(texts(&found, "s.json"), ["-", "bc"]);
+}
+
+#[test]
+fn an_overwrite_in_place_has_versions_at_sync_mark_and_close() {
+    let log = Log::default()
+        .write("s.json", 0, "b")
+        .sync("s.json")
+        .write("s.json", 1, "c")
+        .mark("m")
+        .write("s.json", 2, "d")
+        .close("s.json");
+    let found = found(&tree(&[("s.json", "aaa")]), &log, &state(&["s.json"]));
+    assert_eq!(texts(&found, "s.json"), ["aaa", "baa", "bca", "bcd"]);
+    let origins: Vec<Origin> = found.all.iter().map(|version| version.origin).collect();
+    assert_eq!(
+        origins,
+        [Origin::Start, Origin::Sync, Origin::Mark, Origin::Close]
+    );
+}
+
+#[test]
+fn whole_lines_appended_are_versions_and_half_lines_are_none() {
+    let log = Log::default()
+        .append("s.json", 2, "b\n")
+        .append("s.json", 4, "c")
+        .append("s.json", 5, "d\n");
+    let found = found(&tree(&[("s.json", "a\n")]), &log, &state(&["s.json"]));
+    assert_eq!(texts(&found, "s.json"), ["a\n", "a\nb\n", "a\nb\ncd\n"]);
+}
+
+#[test]
+fn a_set_has_a_version_when_each_changed_file_has_a_new_one() {
+    let before = tree(&[("s.json", "a"), ("u", "1"), ("same", "x")]);
+    let log = Log::default()
+        .replace("b")
+        .create("t2")
+        .write("t2", 0, "2")
+        .rename("t2", "u")
+        .replace("c");
+    let found = found(&before, &log, &state(&["s.json", "u", "same"]));
+    assert_eq!(texts(&found, "s.json"), ["a", "b", "c"]);
+    assert_eq!(
+        texts(&found, "u"),
+        ["1", "2", "2"],
+        "the end is a version, whatever came before"
+    );
+}
+
+#[test]
+fn a_run_that_was_cut_knows_what_it_did_not_come_to() {
+    let before = tree(&[("s.json", "a"), ("u", "1")]);
+    let state = state(&["s.json", "u"]);
+    let whole = Log::default()
+        .replace("b")
+        .create("t2")
+        .write("t2", 0, "2")
+        .rename("t2", "u");
+    let whole = found(&before, &whole, &state);
+    let cut = Log::default().replace("b");
+    let promises = Promises::default();
+    let cut = versions(&before, &cut.events, &state, &promises, Some(&whole)).expect("it fits");
+    assert_eq!(texts(&cut, "s.json"), ["a"], "u has no new version yet");
+}
+
+#[test]
+fn a_mark_between_two_files_is_a_version_of_the_set() {
+    let before = tree(&[("s.json", "a"), ("u", "1")]);
+    let log = Log::default()
+        .replace("b")
+        .mark("m")
+        .create("t2")
+        .write("t2", 0, "2")
+        .rename("t2", "u");
+    let found = found(&before, &log, &state(&["s.json", "u"]));
+    assert_eq!(texts(&found, "s.json"), ["a", "b", "b"]);
+    assert_eq!(texts(&found, "u"), ["1", "1", "2"]);
+}
+
+#[test]
+fn output_promises_what_is_visible_and_an_ack_the_next_version() {
+    let before = tree(&[("s.json", "a")]);
+    let cut = |log: &Log, promises: &Promises| {
+        versions(
+            &before,
+            &log.events,
+            &state(&["s.json"]),
+            promises,
+            Some(&Versions::default()),
+        )
+        .expect("the log fits")
+        .promised
+    };
+    let log = Log::default().says("saved\n");
+    assert_eq!(cut(&log, &Promises::default()), 0, "the start was visible");
+    let line = Promises {
+        lines: vec![regex("^saved$")],
+        ..Promises::default()
+    };
+    assert_eq!(cut(&log, &line), 1);
+    assert_eq!(cut(&Log::default().says("not saved\n"), &line), 0);
+    let mark = Promises {
+        marks: vec!["saved".into()],
+        ..Promises::default()
+    };
+    assert_eq!(cut(&Log::default().mark("saved"), &mark), 1);
+    assert_eq!(
+        cut(&Log::default().replace("b").says("x"), &Promises::default()),
+        1
+    );
+}
+
+#[test]
+fn a_state_behind_a_link_is_followed() {
+    let mut before = tree(&[("real", "a")]);
+    let node = before.nodes[std::path::Path::new("real")].clone();
+    before.nodes.insert(
+        "s.json".into(),
+        crashlab::tree::Node {
+            kind: crashlab::tree::NodeKind::Link("real".into()),
+            ..node
+        },
+    );
+    let log = Log::default()
+        .create("t")
+        .write("t", 0, "b")
+        .rename("t", "real");
+    let found = found(&before, &log, &state(&["s.json"]));
+    assert_eq!(texts(&found, "s.json"), ["a", "b"]);
+}
+
+#[test]
+fn a_log_that_does_not_fit_is_an_error() {
+    let log = Log::default().op(OpKind::Unlink {
+        path: "nothing".into(),
+    });
+    let error = versions(
+        &tree(&[]),
+        &log.events,
+        &state(&["s.json"]),
+        &Promises::default(),
+        None,
+    )
+    .unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "op 1 (unlink) does not fit the recorded tree: nothing: no such file"
+    );
+}
+
+fn regex(text: &str) -> regex::bytes::Regex {
+    regex::bytes::Regex::new(text).expect("a good expression")
+}

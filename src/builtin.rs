@@ -1,0 +1,34 @@
+//! What is compiled in, so that the command works anywhere: the corpus, its questions, and the script that answers them.
+
+/// The corpus as `(file name without .md, content)`, in the order of the names.
+pub const CORPUS: [(&str, &str); 5] = [
+    (
+        "databases",
+        include_str!("../scenarios/corpus/databases.md"),
+    ),
+    (
+        "filesystems",
+        include_str!("../scenarios/corpus/filesystems.md"),
+    ),
+    ("linux", include_str!("../scenarios/corpus/linux.md")),
+    ("posix", include_str!("../scenarios/corpus/posix.md")),
+    (
+        "schedulers",
+        include_str!("../scenarios/corpus/schedulers.md"),
+    ),
+];
+
+/// The questions, one a line.
+pub const QUESTIONS: &str = include_str!("../scenarios/corpus/questions.txt");
+
+/// The script of `stub:scripted`.
+pub const SCRIPT: &str = include_str!("../scenarios/corpus/script.json");
+
+/// Reads a file of questions: one a line; blank lines and lines that begin with `#` are skipped.
+pub fn parse_questions(text: &str) -> Vec<String> {
+    text.lines()
+        .map(str::trim)
+        .filter(|line| !line.is_empty() && !line.starts_with('#'))
+        .map(str::to_owned)
+        .collect()
+}

@@ -1,0 +1,91 @@
+//! Standard output and standard error: nothing of the user's texts is obeyed by the terminal, and a closed pipe is no failure.
+
+use std::io::{self, Write};
+
+use serde::Serialize;
+
+/// Standard output, a line at a time. The first failure is kept; a reader who has gone away is none, and the work goes on without it.
+#[derive(Debug)]
+pub(super) struct Out {
+    closed: bool,
+    failure: Option<io::Error>,
+}
+
+impl Out {
+    pub(super) fn new() -> Self {
+        Out {
+            closed: false,
+            failure: None,
+        }
+    }
+
+    /// Writes one line, with control characters escaped.
+    pub(super) fn line(&mut self, text: &str) {
+        self.write(&visible(text));
+    }
+
+    /// Writes one JSON document on a line of its own.
+    pub(super) fn json(&mut self, value: &impl Serialize) {
+        match serde_json::to_string(value) {
+            Ok(text) => self.write(&text),
+            Err(error) => self.failure = Some(error.into()),
+        }
+    }
+
+    fn write(&mut self, text: &str) {
+        if self.closed || self.failure.is_some() {
+            return;
+        }
+        let mut stdout = io::stdout().lock();
+        match writeln!(stdout, "{text}").and_then(|()| stdout.flush()) {
+            Ok(()) => {}
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => self.closed = true,
+            Err(error) => self.failure = Some(error),
+        }
+    }
+
+    /// Whether everything was written, or had no reader.
+    pub(super) fn finish(self) -> io::Result<()> {
+        self.failure.map_or(Ok(()), Err)
+    }
+}
+
+/// Writes to standard error, where a failure cannot be told to anyone. Line feeds are kept.
+pub(super) fn say(text: &str) {
+    let mut stderr = io::stderr().lock();
+    for line in text.split('\n') {
+        let _written = writeln!(stderr, "{}", visible(line));
+    }
+}
+
+/// `text` with everything escaped that a terminal obeys or that turns the direction of writing.
+pub(super) fn visible(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '\n' => shown.push_str("\\n"),
+            '\t' => shown.push_str("\\t"),
+            '\r' => shown.push_str("\\r"),
+            '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => {
+                shown.extend(c.escape_unicode())
+            }
+            c if c.is_control() => shown.extend(c.escape_unicode()),
+            c => shown.push(c),
+        }
+    }
+    shown
+}
+
+#[cfg(test)]
+mod tests {
+    use super::visible;
+
+    #[test]
+    fn a_terminal_obeys_nothing_of_it() {
+        assert_eq!(
+            visible("a\x1b[2Jb\nc\u{202e}d"),
+            "a\\u{1b}[2Jb\\nc\\u{202e}d"
+        );
+        assert_eq!(visible("Ünïcode \u{1F600} `x`"), "Ünïcode \u{1F600} `x`");
+    }
+}

@@ -1,0 +1,98 @@
+//! The checkpoint that a command works on, and what sits beside it.
+
+use std::path::{Path, PathBuf};
+
+use super::args::{FreshArgs, PlaceArgs};
+use super::error::CliError;
+use super::out::say;
+use crate::builtin;
+use crate::clock::Clock;
+use crate::control::StopFile;
+use crate::corpus::Corpus;
+use crate::log::{Log, ReadLog};
+use crate::store::{self, Loaded, Store};
+
+/// A checkpoint and its companions.
+#[derive(Debug)]
+pub(super) struct Place {
+    /// As the user gave it, for messages.
+    pub(super) path: PathBuf,
+    pub(super) store: Box<dyn Store>,
+    pub(super) log: Log,
+    pub(super) stop: StopFile,
+    pub(super) clock: Clock,
+}
+
+impl Place {
+    pub(super) fn open(args: &PlaceArgs) -> Result<Self, CliError> {
+        let store = store::open(args.store, &args.state);
+        let target = store.target()?;
+        let clock = Clock::System;
+        Ok(Place {
+            path: args.state.clone(),
+            log: Log::beside(&target, clock),
+            stop: StopFile::beside(&target),
+            store,
+            clock,
+        })
+    }
+
+    /// The checkpoint, which must be there.
+    pub(super) fn load(&self) -> Result<Loaded, CliError> {
+        self.store.read()?.ok_or_else(|| CliError::NoCheckpoint {
+            path: self.path.clone(),
+        })
+    }
+
+    /// The log as far as it can be read; what is wrong with it is said on standard error.
+    pub(super) fn read_log(&self) -> ReadLog {
+        match self.log.read() {
+            Ok(log) => {
+                if let Some(complaint) = log.complaint() {
+                    say(&format!(
+                        "warning: {}: {complaint}",
+                        self.log.path().display()
+                    ));
+                }
+                log
+            }
+            Err(error) => {
+                say(&format!("warning: {error}"));
+                ReadLog::default()
+            }
+        }
+    }
+
+    /// Says what could not be written to the log.
+    pub(super) fn warn_of_log(&self) {
+        for failure in self.log.take_failures() {
+            say(&format!(
+                "warning: {failure}; the checkpoint is not affected"
+            ));
+        }
+    }
+}
+
+/// The questions of a fresh queue.
+pub(super) fn questions(args: &FreshArgs) -> Result<Vec<String>, CliError> {
+    let mut questions = match &args.queue {
+        Some(path) => builtin::parse_questions(&read_text(path)?),
+        None if args.question.is_empty() => builtin::parse_questions(builtin::QUESTIONS),
+        None => Vec::new(),
+    };
+    questions.extend(args.question.iter().cloned());
+    Ok(questions)
+}
+
+fn read_text(path: &Path) -> Result<String, CliError> {
+    std::fs::read_to_string(path).map_err(|source| CliError::File {
+        path: path.into(),
+        what: "read the questions",
+        source,
+    })
+}
+
+/// The corpus in a folder, or the built-in one.
+pub(super) fn corpus(folder: Option<&Path>) -> Result<Corpus, CliError> {
+    Ok(folder.map_or_else(Corpus::built_in, Corpus::load)?)
+}

@@ -1,0 +1,73 @@
+//! `stop` and `resume`.
+
+use serde_json::json;
+
+use super::args::StopArgs;
+use super::error::CliError;
+use super::out::Out;
+use super::place::Place;
+use crate::control::Stopped;
+use crate::exit::Exit;
+use crate::log::Event;
+
+pub(super) fn stop(args: &StopArgs, out: &mut Out) -> Result<Exit, CliError> {
+    let place = Place::open(&args.place)?;
+    let is_new = place.stop.set(&Stopped {
+        time: Some(place.clock.now()),
+        by: args.by.clone(),
+        reason: args.reason.clone(),
+    })?;
+    if is_new {
+        place.log.record(Event::Stop {
+            by: args.by.clone(),
+            reason: args.reason.clone(),
+        });
+        place.warn_of_log();
+    }
+    let stopped = place.stop.read()?.unwrap_or_default();
+    let running = place.store.holder()?;
+    if args.place.json {
+        out.json(&json!({"stopped": stopped, "changed": is_new, "running": running.map(|holder| json!({"pid": holder.pid}))}));
+        return Ok(Exit::Done);
+    }
+    let path = place.path.display();
+    if is_new {
+        out.line(&format!(
+            "{path}: {stopped}; no further session starts until `long-horizon resume`"
+        ));
+    } else {
+        out.line(&format!("{path}: it was stopped already: {stopped}"));
+    }
+    if let Some(holder) = running {
+        let who = holder
+            .pid
+            .map_or("a session".to_owned(), |pid| format!("process {pid}"));
+        out.line(&format!(
+            "{path}: {who} works on it now, and will end with its session"
+        ));
+    }
+    Ok(Exit::Done)
+}
+
+pub(super) fn resume(args: &StopArgs, out: &mut Out) -> Result<Exit, CliError> {
+    let place = Place::open(&args.place)?;
+    let was_stopped = place.stop.clear()?;
+    if was_stopped {
+        place.log.record(Event::Resume {
+            by: args.by.clone(),
+            reason: args.reason.clone(),
+        });
+        place.warn_of_log();
+    }
+    if args.place.json {
+        out.json(&json!({"stopped": null, "changed": was_stopped}));
+    } else if was_stopped {
+        out.line(&format!(
+            "{}: sessions may start again",
+            place.path.display()
+        ));
+    } else {
+        out.line(&format!("{}: it was not stopped", place.path.display()));
+    }
+    Ok(Exit::Done)
+}

@@ -1,0 +1,232 @@
+//! What the log tells about sessions and people. Pure.
+
+use jiff::Timestamp;
+
+use crate::log::{Cited, End, Ending, Entry, Event, Start};
+use crate::store::Holder;
+
+/// One session, put together from its start and its end.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SessionRecord {
+    /// When it started.
+    pub started: Timestamp,
+    /// What it set out to do.
+    pub start: Start,
+    /// When and how it ended; `None` where it was killed, or runs.
+    pub end: Option<(Timestamp, End)>,
+}
+
+impl SessionRecord {
+    /// Whether its decision reached the checkpoint.
+    pub fn recorded(&self) -> bool {
+        matches!(&self.end, Some((_, end)) if end.choice != Ending::Failed)
+    }
+
+    /// Whether it has no end because `holder`, who holds the lock now, is still at it.
+    pub fn runs(&self, holder: Option<Holder>) -> bool {
+        let is_holder = holder.is_some_and(|h| h.pid.is_none_or(|pid| pid == self.start.pid));
+        self.end.is_none() && is_holder
+    }
+}
+
+/// Sessions in the order of their starts. An end belongs to the last open start of the same process and number.
+pub fn sessions(entries: &[Entry]) -> Vec<SessionRecord> {
+    let mut sessions: Vec<SessionRecord> = Vec::new();
+    for entry in entries {
+        match &entry.event {
+            Event::Start(start) => sessions.push(SessionRecord {
+                started: entry.time,
+                start: start.clone(),
+                end: None,
+            }),
+            Event::End(end) => {
+                let open = sessions.iter_mut().rev().find(|s| {
+                    s.end.is_none() && s.start.pid == end.pid && s.start.session == end.session
+                });
+                match open {
+                    Some(session) => session.end = Some((entry.time, end.clone())),
+                    // Its start was lost with a part of the log.
+                    None => sessions.push(SessionRecord {
+                        started: entry.time,
+                        start: Start {
+                            session: end.session,
+                            pid: end.pid,
+                            question: end.question.clone(),
+                            before: end.before.clone(),
+                        },
+                        end: Some((entry.time, end.clone())),
+                    }),
+                }
+            }
+            _ => {}
+        }
+    }
+    sessions
+}
+
+/// When `question` was last handed to a person, unless the log says that it was resolved since.
+pub fn flagged_at(entries: &[Entry], question: &str) -> Option<Timestamp> {
+    let last = entries.iter().rev().find(|entry| match &entry.event {
+        Event::End(end) => end.choice == Ending::Flag && end.question == question,
+        Event::Resolve {
+            question: resolved, ..
+        } => resolved == question,
+        _ => false,
+    })?;
+    matches!(last.event, Event::End(_)).then_some(last.time)
+}
+
+/// Sessions in a row, up to the last one, that worked `question` and did not get it recorded: each forces the next to ask again.
+/// A session that runs now, as the lock's holder tells, is not counted.
+pub fn forced_retries(
+    sessions: &[SessionRecord],
+    question: &str,
+    running: Option<Holder>,
+) -> usize {
+    let ended = match sessions.split_last() {
+        Some((last, before)) if last.runs(running) => before,
+        _ => sessions,
+    };
+    ended
+        .iter()
+        .rev()
+        .take_while(|session| session.start.question == question && !session.recorded())
+        .count()
+}
+
+/// When a question was last answered, flagged or resolved.
+pub fn last_progress(entries: &[Entry]) -> Option<Timestamp> {
+    let last = entries.iter().rev().find(|entry| match &entry.event {
+        Event::End(end) => end.choice != Ending::Failed,
+        Event::Resolve { .. } => true,
+        _ => false,
+    })?;
+    Some(last.time)
+}
+
+/// The sections that the recorded answer to `question` cites, as they were when it was given.
+pub fn cited_for<'a>(entries: &'a [Entry], question: &str) -> Option<&'a [Cited]> {
+    entries.iter().rev().find_map(|entry| match &entry.event {
+        Event::End(end) if end.choice == Ending::Answer && end.question == question => {
+            Some(end.cited.as_slice())
+        }
+        _ => None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(second: i64, event: Event) -> Entry {
+        Entry {
+            time: Timestamp::from_second(second).unwrap(),
+            event,
+        }
+    }
+
+    fn start(second: i64, session: u64, pid: u32, question: &str) -> Entry {
+        at(
+            second,
+            Event::Start(Start {
+                session,
+                pid,
+                question: question.to_owned(),
+                before: None,
+            }),
+        )
+    }
+
+    fn end(second: i64, session: u64, pid: u32, question: &str, choice: Ending) -> Entry {
+        at(
+            second,
+            Event::End(End {
+                session,
+                pid,
+                question: question.to_owned(),
+                before: None,
+                after: None,
+                choice,
+                reason: None,
+                cited: vec![],
+                tokens_in: 0,
+                tokens_out: 0,
+                ms: 0,
+            }),
+        )
+    }
+
+    fn resolve(second: i64, question: &str) -> Entry {
+        at(
+            second,
+            Event::Resolve {
+                question: question.to_owned(),
+                note: String::new(),
+                by: String::new(),
+                before: String::new(),
+                after: String::new(),
+            },
+        )
+    }
+
+    #[test]
+    fn a_killed_session_stays_open_also_when_its_process_id_comes_again() {
+        let sessions = sessions(&[
+            start(1, 1, 7, "q"),
+            start(2, 1, 7, "q"),
+            end(3, 1, 7, "q", Ending::Answer),
+            end(4, 9, 9, "z", Ending::Answer),
+        ]);
+        assert_eq!(sessions.len(), 3);
+        assert!(sessions[0].end.is_none());
+        assert!(sessions[1].recorded());
+        assert_eq!(sessions[2].start.question, "z");
+    }
+
+    #[test]
+    fn retries_count_killed_and_failed_sessions_of_one_question_in_a_row() {
+        let log = [
+            start(1, 1, 1, "p"),
+            start(2, 1, 2, "q"),
+            start(3, 1, 3, "q"),
+            end(4, 1, 3, "q", Ending::Failed),
+            start(5, 1, 4, "q"),
+        ];
+        let all = sessions(&log);
+        assert_eq!(forced_retries(&all, "q", None), 3);
+        assert_eq!(forced_retries(&all, "q", Some(Holder { pid: Some(4) })), 2);
+        assert_eq!(forced_retries(&all, "q", Some(Holder { pid: None })), 2);
+        // Someone else holds the lock: the last session was killed.
+        assert_eq!(forced_retries(&all, "q", Some(Holder { pid: Some(9) })), 3);
+        assert_eq!(forced_retries(&all, "p", None), 0);
+        let recorded = [log.as_slice(), &[end(6, 1, 4, "q", Ending::Flag)]].concat();
+        assert_eq!(forced_retries(&sessions(&recorded), "q", None), 0);
+    }
+
+    #[test]
+    fn the_age_of_a_pending_question_counts_from_its_last_flag() {
+        let log = [
+            end(1, 1, 1, "q", Ending::Flag),
+            resolve(2, "q"),
+            end(3, 2, 1, "other", Ending::Answer),
+        ];
+        assert_eq!(flagged_at(&log[..1], "q"), Timestamp::from_second(1).ok());
+        assert_eq!(flagged_at(&log, "q"), None);
+        assert_eq!(flagged_at(&log, "other"), None);
+        let again = [log.as_slice(), &[end(9, 3, 1, "q", Ending::Flag)]].concat();
+        assert_eq!(flagged_at(&again, "q"), Timestamp::from_second(9).ok());
+    }
+
+    #[test]
+    fn progress_is_a_recorded_session_or_a_person() {
+        let log = [
+            end(1, 1, 1, "q", Ending::Answer),
+            start(2, 2, 1, "r"),
+            end(3, 2, 1, "r", Ending::Failed),
+        ];
+        assert_eq!(last_progress(&log), Timestamp::from_second(1).ok());
+        let resolved = [log.as_slice(), &[resolve(5, "q")]].concat();
+        assert_eq!(last_progress(&resolved), Timestamp::from_second(5).ok());
+        assert_eq!(last_progress(&log[1..]), None);
+    }
+}

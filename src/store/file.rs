@@ -1,0 +1,220 @@
+//! Finding and reading the file behind a checkpoint's path, and saying what is wrong with whatever else is there.
+
+use std::fs::{self, Metadata, OpenOptions};
+use std::io::{self, Read};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use nix::errno::Errno;
+use nix::fcntl::OFlag;
+
+use super::{Loaded, StoreError};
+use crate::checkpoint::Checkpoint;
+
+/// As many links as the kernel itself follows.
+const LINKS_MAX: usize = 40;
+
+/// A checkpoint's file, or the place where it will be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Target {
+    /// With the links of its last part resolved; relative where the caller's path was, so that a program which runs in a
+    /// folder stays in it.
+    pub(super) path: PathBuf,
+    /// Whether there is something.
+    pub(super) exists: bool,
+}
+
+/// Follows `path`, which may be a link to a link, to the file itself.
+///
+/// # Errors
+///
+/// [`StoreError::Unreadable`] for everything but a file, or a free name in a folder that is there.
+pub(super) fn resolve(path: &Path) -> Result<Target, StoreError> {
+    let mut at = path.to_path_buf();
+    for links in 0..=LINKS_MAX {
+        match fs::symlink_metadata(&at) {
+            Ok(found) if found.is_symlink() => {
+                let next = fs::read_link(&at).map_err(|error| unreadable(path, &error))?;
+                // A relative link counts from the folder that it is in; an absolute one replaces everything.
+                at = folder_of(&at).join(next);
+            }
+            Ok(found) => {
+                regular(path, &found)?;
+                return Ok(Target {
+                    path: at,
+                    exists: true,
+                });
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound && links > 0 => {
+                return Err(StoreError::Unreadable {
+                    path: path.to_path_buf(),
+                    why: format!(
+                        "it is a symbolic link that leads to nothing ({})",
+                        at.display()
+                    ),
+                    remedy:
+                        "bring back the file it leads to, or remove the link to start a fresh queue"
+                            .to_owned(),
+                });
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                free_name(path)?;
+                return Ok(Target {
+                    path: at,
+                    exists: false,
+                });
+            }
+            Err(error) => return Err(unreadable(path, &error)),
+        }
+    }
+    Err(unreadable(path, &Errno::ELOOP.into()))
+}
+
+/// That nothing is at `path` is right only if its folder is there, and it can be the name of a file.
+fn free_name(path: &Path) -> Result<(), StoreError> {
+    let bytes = path.as_os_str().as_bytes();
+    if path.file_name().is_none() || bytes.ends_with(b"/") || bytes.ends_with(b"/.") {
+        return Err(StoreError::Unreadable {
+            path: path.to_path_buf(),
+            why: "that is not the name of a file".to_owned(),
+            remedy: "give the path of a file".to_owned(),
+        });
+    }
+    let folder = folder_of(path);
+    match fs::metadata(folder) {
+        Ok(found) if found.is_dir() => Ok(()),
+        Ok(_) => Err(unreadable(path, &Errno::ENOTDIR.into())),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Err(StoreError::Unreadable {
+            path: path.to_path_buf(),
+            why: if folder.is_symlink() {
+                format!(
+                    "its folder {} is a symbolic link that leads to nothing",
+                    folder.display()
+                )
+            } else {
+                format!("its folder {} is not there", folder.display())
+            },
+            remedy: "create the folder, or correct the path".to_owned(),
+        }),
+        Err(error) => Err(unreadable(path, &error)),
+    }
+}
+
+/// The folder that a file is in.
+pub(super) fn folder_of(path: &Path) -> &Path {
+    match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    }
+}
+
+/// A path beside `path`, with `ending` after its name. Names need not be UTF-8.
+pub(super) fn beside(path: &Path, ending: &str) -> PathBuf {
+    let mut name = path.file_name().unwrap_or_default().to_os_string();
+    name.push(ending);
+    path.with_file_name(name)
+}
+
+/// The bytes of the file at `target`, which [`resolve`] has just found; `None` if it is gone again. Errors name `path`,
+/// which the user knows. Never blocks, whatever has come to be there meanwhile.
+pub(super) fn read(path: &Path, target: &Path) -> Result<Option<Vec<u8>>, StoreError> {
+    let flags = OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_NOCTTY;
+    let opened = OpenOptions::new()
+        .read(true)
+        .custom_flags(flags.bits())
+        .open(target);
+    let mut file = match opened {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(unreadable(path, &error)),
+    };
+    let found = file.metadata().map_err(|error| unreadable(path, &error))?;
+    regular(path, &found)?;
+    let mut bytes = Vec::new();
+    file.read_to_end(&mut bytes)
+        .map_err(|error| unreadable(path, &error))?;
+    Ok(Some(bytes))
+}
+
+/// What the bytes of the file at `path` say.
+pub(super) fn decoded(path: &Path, bytes: Vec<u8>) -> Result<Loaded, StoreError> {
+    match Checkpoint::decode(&bytes) {
+        Ok(checkpoint) => Ok(Loaded {
+            checkpoint,
+            bytes: Some(bytes),
+        }),
+        Err(damage) => Err(StoreError::Damaged {
+            path: path.to_path_buf(),
+            damage,
+        }),
+    }
+}
+
+/// That it is a file and nothing else.
+pub(super) fn regular(path: &Path, found: &Metadata) -> Result<(), StoreError> {
+    match not_a_file(found) {
+        None => Ok(()),
+        Some(kind) => Err(StoreError::Unreadable {
+            path: path.to_path_buf(),
+            why: format!("it is {kind}, not a file"),
+            remedy: "give the path of a file".to_owned(),
+        }),
+    }
+}
+
+/// What it is, unless it is a file.
+pub(super) fn not_a_file(found: &Metadata) -> Option<&'static str> {
+    let kind = found.file_type();
+    if kind.is_file() {
+        None
+    } else if kind.is_dir() {
+        Some("a folder")
+    } else if kind.is_symlink() {
+        Some("a symbolic link")
+    } else if kind.is_fifo() {
+        Some("a named pipe")
+    } else if kind.is_socket() {
+        Some("a socket")
+    } else {
+        Some("a device")
+    }
+}
+
+/// The kernel's refusal to reach or read `path`, with what to do about it.
+pub(super) fn unreadable(path: &Path, error: &io::Error) -> StoreError {
+    let (why, remedy) = match error.raw_os_error().map(Errno::from_raw) {
+        Some(Errno::EACCES | Errno::EPERM) => (
+            "permission denied",
+            "run as the user who owns it, or have the permissions of it and its folders changed",
+        ),
+        Some(Errno::ENOTDIR) => (
+            "a part of its path is a file, not a folder",
+            "correct the path",
+        ),
+        Some(Errno::ELOOP) => (
+            "its symbolic links lead round in a circle",
+            "correct the links",
+        ),
+        Some(Errno::ENAMETOOLONG) => (
+            "its name is too long for this file system",
+            "choose a shorter name",
+        ),
+        Some(Errno::EIO) => (
+            "the medium failed (input/output error)",
+            "check the disk, then restore it from a backup",
+        ),
+        _ => {
+            return StoreError::Unreadable {
+                path: path.to_path_buf(),
+                why: error.to_string(),
+                remedy: "remove the cause, then run again".to_owned(),
+            };
+        }
+    };
+    StoreError::Unreadable {
+        path: path.to_path_buf(),
+        why: why.to_owned(),
+        remedy: remedy.to_owned(),
+    }
+}

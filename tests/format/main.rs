@@ -1,0 +1,9 @@
+//! The checkpoint's format, byte for byte: against a second writer that shares no code with the first, against fixed
+//! bytes, and against Python itself; and everything that must not load, with its place.
+
+mod model;
+mod python;
+mod refused;
+mod refused_strings;
+mod round_trip;
+mod vectors;
