@@ -31,6 +31,7 @@ mod capabilities;
 mod clean;
 mod layout;
 pub(crate) mod probe;
+mod stale;
 mod view;
 
 pub use capabilities::{Capabilities, Way, capabilities};

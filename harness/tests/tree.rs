@@ -280,7 +280,7 @@ fn nothing_is_written_outside_of_the_folder() {
         ("way", link(outside.path().to_str().unwrap())),
         ("way/file", file("x")),
     ]);
-    let above = tree([("../file", file("x"))]);
+    let above = tree([("..", folder()), ("../file", file("x"))]);
     let absolute = outside.path().join("file");
     let absolute = tree([(absolute.to_str().unwrap(), file("x"))]);
     let orphan = tree([("no/folder", file("x"))]);

@@ -94,6 +94,9 @@ fn emptied_and_grown_files_are_said_in_words() {
 }
 
 proptest! {
+    // Each compares thousands of random lines, which takes its time without optimisation.
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
     #[test]
     fn what_is_printed_is_bounded(
         a in proptest::collection::vec(prop_oneof![Just(b'\n'), Just(0), any::<u8>()], 0..700),
