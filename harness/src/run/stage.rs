@@ -37,9 +37,7 @@ impl<'a> Stage<'a> {
         settings: &Settings,
         pin: Option<usize>,
     ) -> Result<Stage<'a>, LabError> {
-        let mut keep_visible = vec![scenario.root.clone()];
-        keep_visible.extend(scenario.file.parent().map(Path::to_owned));
-        keep_visible.extend(scenario.path.iter().cloned());
+        let keep_visible = folders_in_use(scenario);
         let network = scenario.subject.network;
         let options = SandboxOptions {
             seen_at: None,
@@ -237,6 +235,23 @@ impl<'a> Stage<'a> {
         );
         env.into_iter().collect()
     }
+}
+
+/// Folders that must not be hidden from the programs: the scenario's own, and those that they are started from.
+fn folders_in_use(scenario: &Scenario) -> Vec<PathBuf> {
+    let program = |command: &CommandLine| match command {
+        CommandLine::Argv(words) => words
+            .first()
+            .and_then(|word| Some(Path::new(word).parent()?.to_owned())),
+        CommandLine::Shell(_) => None,
+    };
+    let mut folders = vec![scenario.root.clone()];
+    folders.extend(scenario.file.parent().map(Path::to_owned));
+    folders.extend(scenario.path.iter().cloned());
+    folders.extend(program(&scenario.subject.command));
+    folders.extend(program(&scenario.recovery.command));
+    folders.retain(|folder| folder.is_absolute() && folder.is_dir() && folder.parent().is_some());
+    folders
 }
 
 /// A command as a person would type it.
