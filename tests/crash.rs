@@ -7,22 +7,14 @@ use crashlab::scenario::{CommandLine, FaultKind, Scenario, Turn, Until};
 const PROGRAM: &str = env!("CARGO_BIN_EXE_long-horizon");
 
 fn words(argv: &[&str]) -> Vec<String> {
-    [PROGRAM]
-        .iter()
-        .chain(argv)
-        .map(|word| (*word).to_owned())
-        .collect()
+    [PROGRAM].iter().chain(argv).map(|word| (*word).to_owned()).collect()
 }
 
 /// One session on the built-in queue; the recovery works the queue to its end.
 fn one_session(name: &str) -> Scenario {
     let until_empty = [PROGRAM, "run", "--until-empty", "--model", "stub:scripted"];
-    Scenario::new(
-        name,
-        &[PROGRAM, "run", "--model", "stub:scripted"],
-        "long-horizon.json",
-    )
-    .recovery(&until_empty)
+    Scenario::new(name, &[PROGRAM, "run", "--model", "stub:scripted"], "long-horizon.json")
+        .recovery(&until_empty)
 }
 
 fn run(scenario: &Scenario) -> ScenarioResult {
@@ -34,33 +26,22 @@ fn run(scenario: &Scenario) -> ScenarioResult {
 
 fn only(result: &ScenarioResult, allowed: &[Word]) {
     let counts = result.counts();
-    assert!(
-        counts.keys().all(|word| allowed.contains(word)),
-        "{counts:?}"
-    );
+    assert!(counts.keys().all(|word| allowed.contains(word)), "{counts:?}");
     assert!(!counts.is_empty(), "nothing was tried");
 }
 
 #[test]
 fn a_session_killed_at_every_op_leaves_the_old_or_the_new_checkpoint() {
     let setup = format!("{PROGRAM} run --sessions 3 --model stub:scripted");
-    let result = run(&one_session("fourth session")
-        .setup(&setup)
-        .kill_everywhere());
+    let result = run(&one_session("fourth session").setup(&setup).kill_everywhere());
     only(&result, &[Word::Old, Word::New]);
     let counts = result.counts();
-    assert!(
-        counts[&Word::Old] > 5 && counts[&Word::New] > 2,
-        "{counts:?}"
-    );
+    assert!(counts[&Word::Old] > 5 && counts[&Word::New] > 2, "{counts:?}");
 }
 
 #[test]
 fn the_first_session_killed_at_every_op_loses_and_repeats_nothing() {
-    only(
-        &run(&one_session("first session").kill_everywhere()),
-        &[Word::Old, Word::New],
-    );
+    only(&run(&one_session("first session").kill_everywhere()), &[Word::Old, Word::New]);
 }
 
 #[test]
@@ -87,16 +68,10 @@ fn every_damage_is_refused_by_name_with_the_bytes_untouched() {
 #[test]
 fn a_second_session_stops_before_the_model_is_called() {
     let session = CommandLine::Argv(words(&["run", "--model", "stub:scripted"]));
-    let turn = |process: &str, until: Until| Turn {
-        process: process.to_owned(),
-        until,
-    };
+    let turn = |process: &str, until: Until| Turn { process: process.to_owned(), until };
     let kind = FaultKind::Overlap {
         name: "two".into(),
-        processes: vec![
-            ("first".into(), session.clone()),
-            ("second".into(), session),
-        ],
+        processes: vec![("first".into(), session.clone()), ("second".into(), session)],
         order: vec![
             turn("first", Until::Mark("model-called".into())),
             turn("second", Until::End),
@@ -107,18 +82,11 @@ fn a_second_session_stops_before_the_model_is_called() {
     only(&result, &[Word::Serial]);
     let case = &result.faults[0].cases[0];
     assert!(
-        case.verdict
-            .why
-            .contains("`second` refused with exit code 75"),
+        case.verdict.why.contains("`second` refused with exit code 75"),
         "{}",
         case.verdict.why
     );
-    let called = case
-        .evidence
-        .ops
-        .iter()
-        .filter(|line| line.contains("model-called"))
-        .count();
+    let called = case.evidence.ops.iter().filter(|line| line.contains("model-called")).count();
     assert_eq!(called, 1, "{:#?}", case.evidence.ops);
 }
 
@@ -127,9 +95,7 @@ fn the_reference_store_leaves_its_temporary_file_and_ours_does_not() {
     let setup = format!("{PROGRAM} run --model stub:scripted");
     let session = |store: &str| {
         let argv = [PROGRAM, "run", "--model", "stub:scripted", "--store", store];
-        Scenario::new(store, &argv, "long-horizon.json")
-            .setup(&setup)
-            .kill_everywhere()
+        Scenario::new(store, &argv, "long-horizon.json").setup(&setup).kill_everywhere()
     };
     let reference = run(&session("reference").expect(&[Word::Leftover]));
     assert!(reference.counts().contains_key(&Word::Leftover));
