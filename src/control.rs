@@ -28,19 +28,19 @@ pub struct Stopped {
     pub reason: Option<String>,
 }
 
+impl Stopped {
+    /// Who, when and why: ` by ann since 2026-03-01T12:00:00.000Z (a reason)`, or as much of it as is known.
+    pub fn details(&self) -> String {
+        let by = self.by.as_ref().map(|by| format!(" by {by}"));
+        let since = self.time.map(|time| format!(" since {}", rfc3339(time)));
+        let reason = self.reason.as_ref().map(|reason| format!(" ({reason})"));
+        [by, since, reason].into_iter().flatten().collect()
+    }
+}
+
 impl fmt::Display for Stopped {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "stopped")?;
-        if let Some(by) = &self.by {
-            write!(f, " by {by}")?;
-        }
-        if let Some(time) = self.time {
-            write!(f, " since {}", rfc3339(time))?;
-        }
-        match &self.reason {
-            Some(reason) => write!(f, " ({reason})"),
-            None => Ok(()),
-        }
+        write!(f, "stopped{}", self.details())
     }
 }
 

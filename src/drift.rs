@@ -16,8 +16,8 @@ use crate::queue::{NOTE_ARROW, note};
 pub struct Finding {
     /// The note, as it stands in the checkpoint.
     pub note: String,
-    /// The section it is about; for what concerns the whole note, the first one cited.
-    pub section: String,
+    /// The section it is about; for what concerns the whole note, the first one cited; `None` where there is no answer to cite any.
+    pub section: Option<String>,
     /// What is wrong.
     pub drift: Drift,
 }
@@ -33,6 +33,8 @@ pub enum Drift {
     Unknown,
     /// The note is not the beginning of the recorded answer.
     NotTheAnswer,
+    /// The checkpoint holds no answer to the note's question.
+    NoAnswer,
     /// The note holds a number that none of the cited sections holds.
     Number(String),
 }
@@ -45,6 +47,7 @@ impl Drift {
             Drift::Changed => "section-changed",
             Drift::Unknown => "unknown",
             Drift::NotTheAnswer => "not-the-answer",
+            Drift::NoAnswer => "no-answer",
             Drift::Number(_) => "number",
         }
     }
@@ -52,8 +55,10 @@ impl Drift {
 
 impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let file = self.section.split('#').next().unwrap_or_default();
-        write!(f, "{file}.md, section {}: ", self.section)?;
+        if let Some(section) = &self.section {
+            let file = section.split('#').next().unwrap_or_default();
+            write!(f, "{file}.md, section {section}: ")?;
+        }
         match &self.drift {
             Drift::Gone => write!(f, "it is gone"),
             Drift::Changed => write!(f, "it has changed since the answer"),
@@ -64,6 +69,7 @@ impl fmt::Display for Finding {
             Drift::NotTheAnswer => {
                 write!(f, "the note is not the beginning of the recorded answer")
             }
+            Drift::NoAnswer => write!(f, "no answer is recorded to the question of this note"),
             Drift::Number(number) => write!(
                 f,
                 "the note says {number}, and no section that it cites does"
@@ -88,6 +94,11 @@ pub fn check(checkpoint: &Checkpoint, corpus: &Corpus, log: &[Entry]) -> Report 
     let mut report = Report::default();
     for note in &checkpoint.notes {
         let Some((question, answer)) = answer_of(checkpoint, note) else {
+            report.findings.push(Finding {
+                note: note.clone(),
+                section: None,
+                drift: Drift::NoAnswer,
+            });
             continue;
         };
         if answer.citations.is_empty() {
@@ -98,7 +109,7 @@ pub fn check(checkpoint: &Checkpoint, corpus: &Corpus, log: &[Entry]) -> Report 
         for (section, drift) in drifts(note, question, answer, corpus, log) {
             report.findings.push(Finding {
                 note: note.clone(),
-                section,
+                section: Some(section),
                 drift,
             });
         }

@@ -3,6 +3,52 @@
 use jiff::Timestamp;
 
 use crate::log::{Cited, End, Ending, Entry, Event, Start};
+use crate::store::Holder;
+
+/// Turns the decisions of sessions that were killed before they could log their end into ends, where the checkpoint was saved, and drops all
+/// others. `now` is the SHA-256 of the checkpoint as it is.
+///
+/// A decision names the checkpoint that it leads to. It was saved if that is what the next session or person found, or what is there now.
+pub fn settle(entries: Vec<Entry>, now: Option<&str>) -> Vec<Entry> {
+    let settled: Vec<Option<Event>> = (0..entries.len())
+        .map(|at| settled_event(&entries[at..], now))
+        .collect();
+    let settled = entries.into_iter().zip(settled);
+    settled
+        .filter_map(|(Entry { time, .. }, event)| {
+            Some(Entry {
+                time,
+                event: event?,
+            })
+        })
+        .collect()
+}
+
+/// The first of these entries once what follows it is known.
+fn settled_event(entries: &[Entry], now: Option<&str>) -> Option<Event> {
+    let (first, later) = entries.split_first()?;
+    let Event::Decision(decision) = &first.event else {
+        return Some(first.event.clone());
+    };
+    let mut found_later = now;
+    for entry in later {
+        match &entry.event {
+            Event::End(end) if end.pid == decision.pid && end.session == decision.session => {
+                return None;
+            }
+            Event::Start(start) => {
+                found_later = start.before.as_deref();
+                break;
+            }
+            Event::Resolve { before, .. } => {
+                found_later = Some(before);
+                break;
+            }
+            _ => {}
+        }
+    }
+    (found_later == decision.after.as_deref()).then(|| Event::End(decision.clone()))
+}
 
 /// One session, put together from its start and its end.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -19,6 +65,12 @@ impl SessionRecord {
     /// Whether its decision reached the checkpoint.
     pub fn recorded(&self) -> bool {
         matches!(&self.end, Some((_, end)) if end.choice != Ending::Failed)
+    }
+
+    /// Whether it has no end because `holder`, who holds the lock now, is still at it.
+    pub fn runs(&self, holder: Option<Holder>) -> bool {
+        let is_holder = holder.is_some_and(|h| h.pid.is_none_or(|pid| pid == self.start.pid));
+        self.end.is_none() && is_holder
     }
 }
 
@@ -70,10 +122,14 @@ pub fn flagged_at(entries: &[Entry], question: &str) -> Option<Timestamp> {
 }
 
 /// Sessions in a row, up to the last one, that worked `question` and did not get it recorded: each forces the next to ask again.
-/// A session that runs now (`running`) is not counted.
-pub fn forced_retries(sessions: &[SessionRecord], question: &str, running: bool) -> usize {
-    let ended = match sessions.last() {
-        Some(last) if running && last.end.is_none() => &sessions[..sessions.len() - 1],
+/// A session that runs now, as the lock's holder tells, is not counted.
+pub fn forced_retries(
+    sessions: &[SessionRecord],
+    question: &str,
+    running: Option<Holder>,
+) -> usize {
+    let ended = match sessions.split_last() {
+        Some((last, before)) if last.runs(running) => before,
         _ => sessions,
     };
     ended
@@ -145,6 +201,56 @@ mod tests {
         )
     }
 
+    fn hashed(second: i64, event: Event, before: &str, after: &str) -> Entry {
+        let mut entry = at(second, event);
+        match &mut entry.event {
+            Event::Start(start) => start.before = Some(before.to_owned()),
+            Event::Decision(end) | Event::End(end) => {
+                end.before = Some(before.to_owned());
+                end.after = Some(after.to_owned());
+            }
+            _ => {}
+        }
+        entry
+    }
+
+    fn decision(second: i64, session: u64, pid: u32, after: &str) -> Entry {
+        let Event::End(end) = end(second, session, pid, "q", Ending::Flag).event else {
+            unreachable!()
+        };
+        hashed(second, Event::Decision(end), "h0", after)
+    }
+
+    #[test]
+    fn a_decision_counts_where_it_was_saved_and_its_end_was_not_logged() {
+        let began = hashed(1, start(1, 1, 7, "q").event, "h0", "");
+        let decided = decision(2, 1, 7, "h1");
+        let killed = vec![began.clone(), decided.clone()];
+
+        // Killed after its save, or before it.
+        let saved = settle(killed.clone(), Some("h1"));
+        assert_eq!(flagged_at(&saved, "q"), Timestamp::from_second(2).ok());
+        assert_eq!(
+            settle(killed.clone(), Some("h0")),
+            std::slice::from_ref(&began)
+        );
+        assert_eq!(settle(killed.clone(), None), std::slice::from_ref(&began));
+
+        // What the next one found counts, not what came of that.
+        let next_found = |before| {
+            let next = hashed(3, start(3, 1, 7, "q").event, before, "");
+            let all = [killed.clone(), vec![next]].concat();
+            sessions(&settle(all, Some("h1")))[0].recorded()
+        };
+        assert!(next_found("h1"));
+        assert!(!next_found("h0"));
+
+        // With its end in the log, the end alone counts.
+        let ended = hashed(3, end(3, 1, 7, "q", Ending::Flag).event, "h0", "h1");
+        let whole = [killed, vec![ended.clone()]].concat();
+        assert_eq!(settle(whole, Some("h1")), [began, ended]);
+    }
+
     fn resolve(second: i64, question: &str) -> Entry {
         at(
             second,
@@ -182,11 +288,14 @@ mod tests {
             start(5, 1, 4, "q"),
         ];
         let all = sessions(&log);
-        assert_eq!(forced_retries(&all, "q", false), 3);
-        assert_eq!(forced_retries(&all, "q", true), 2);
-        assert_eq!(forced_retries(&all, "p", false), 0);
+        assert_eq!(forced_retries(&all, "q", None), 3);
+        assert_eq!(forced_retries(&all, "q", Some(Holder { pid: Some(4) })), 2);
+        assert_eq!(forced_retries(&all, "q", Some(Holder { pid: None })), 2);
+        // Someone else holds the lock: the last session was killed.
+        assert_eq!(forced_retries(&all, "q", Some(Holder { pid: Some(9) })), 3);
+        assert_eq!(forced_retries(&all, "p", None), 0);
         let recorded = [log.as_slice(), &[end(6, 1, 4, "q", Ending::Flag)]].concat();
-        assert_eq!(forced_retries(&sessions(&recorded), "q", false), 0);
+        assert_eq!(forced_retries(&sessions(&recorded), "q", None), 0);
     }
 
     #[test]

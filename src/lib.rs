@@ -59,3 +59,4 @@ pub mod session;
 pub mod status;
 pub mod store;
 pub mod trace;
+pub mod words;

@@ -31,6 +31,9 @@ pub struct Entry {
 pub enum Event {
     /// A session begins to work a question; written before the model is called.
     Start(Start),
+    /// What it is about to save, written before that: a kill right after the save must not cost the log what was saved. Whether it was
+    /// saved, [`settle`](crate::history::settle) tells.
+    Decision(End),
     /// It ended: after the checkpoint was saved, or after something failed and nothing was.
     End(End),
     /// A person decided a pending question.

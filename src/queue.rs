@@ -29,20 +29,22 @@ pub enum StepError {
 pub enum NotPending {
     /// It is still to be worked.
     #[error(
-        "`{question}` is still in the queue, so a session will work it; only a pending question can be resolved"
+        "`{question}` is still in the queue, so a session will work it; only a pending question can be resolved; nothing was written"
     )]
     Queued {
         /// The question.
         question: String,
     },
     /// It has an answer.
-    #[error("`{question}` is answered already; only a pending question can be resolved")]
+    #[error(
+        "`{question}` is answered already; only a pending question can be resolved; nothing was written"
+    )]
     Answered {
         /// The question.
         question: String,
     },
     /// It is nowhere in the checkpoint.
-    #[error("`{question}` is not pending{}", nearest(near))]
+    #[error("`{question}` is not pending, so nothing was written{}", nearest(near))]
     Unknown {
         /// The question.
         question: String,
@@ -53,9 +55,7 @@ pub enum NotPending {
 
 fn nearest(near: &[String]) -> String {
     match near {
-        [] => {
-            ", and no pending question is spelled nearly like it; `pending` lists them".to_owned()
-        }
+        [] => "; no pending question is spelled nearly like it; `pending` lists them".to_owned(),
         _ => {
             let lines: Vec<_> = near
                 .iter()
@@ -117,6 +117,13 @@ pub fn resolve(
     next.pending.shift_remove(&question);
     record(&mut next, question, note, &[]);
     Ok(next)
+}
+
+/// Whether the question is queued, answered or pending.
+pub fn knows(checkpoint: &Checkpoint, question: &String) -> bool {
+    checkpoint.queue.contains(question)
+        || checkpoint.answers.contains_key(question)
+        || checkpoint.pending.contains_key(question)
 }
 
 fn record(checkpoint: &mut Checkpoint, question: String, text: &str, citations: &[String]) {

@@ -11,6 +11,7 @@ use crate::model::{Message, Model, ModelError, Reply, Request};
 use crate::queue::{self, StepError};
 use crate::store::{Loaded, Store, StoreError, Transaction, Wait, mark};
 use crate::trace::{Actor, Step, Trace};
+use crate::words::{counted, questions};
 use crate::{digest, prompt, retrieval};
 
 /// Everything that a session works with.
@@ -133,7 +134,7 @@ impl Session<'_> {
         {
             return Ok(Outcome::Empty);
         }
-        let transaction = self.store.begin(Wait::Fail)?;
+        let mut transaction = self.store.begin(Wait::Fail)?;
         let checkpoint = self.checkpoint(transaction.loaded());
         // It may have become empty since.
         let Some(question) = checkpoint.queue.first() else {
@@ -144,7 +145,7 @@ impl Session<'_> {
         if self.limits.tokens.is_some_and(|left| needed > left) {
             return Ok(Outcome::OverBudget { needed });
         }
-        self.work(&checkpoint, question, &messages, transaction, trace)
+        self.work(&checkpoint, question, &messages, &mut *transaction, trace)
             .map(Outcome::Worked)
     }
 
@@ -169,20 +170,21 @@ impl Session<'_> {
         trace.record(Step::code(
             "Build the context from notes, not from a transcript",
             format!(
-                "{} notes from earlier sessions, none of their messages",
-                checkpoint.notes.len()
+                "{} from earlier sessions, none of their messages",
+                counted(checkpoint.notes.len(), "note")
             ),
         ));
         prompt::messages(&checkpoint.notes, &sources, question)
     }
 
-    /// From the model call to the save, with its start and its end in the log.
+    /// From the model call to the save, with its start and its end in the log. The caller holds the lock all the while, so that the log is in
+    /// the order of the checkpoints.
     fn work(
         &self,
         checkpoint: &Checkpoint,
         question: &str,
         messages: &[Message],
-        transaction: Box<dyn Transaction + '_>,
+        transaction: &mut dyn Transaction,
         trace: &mut Trace,
     ) -> Result<Worked, SessionError> {
         let watch = self.clock.stopwatch();
@@ -212,7 +214,7 @@ impl Session<'_> {
         checkpoint: &Checkpoint,
         question: &str,
         messages: &[Message],
-        transaction: Box<dyn Transaction + '_>,
+        transaction: &mut dyn Transaction,
         trace: &mut Trace,
         end: &mut End,
     ) -> Result<Worked, SessionError> {
@@ -232,18 +234,15 @@ impl Session<'_> {
         trace.record(Step::code(
             "Write the checkpoint to disk",
             format!(
-                "{} questions left in the queue, session {}",
-                next.queue.len(),
+                "{} left in the queue, session {}",
+                questions(next.queue.len()),
                 next.sessions_run
             ),
         ));
-        let bytes = transaction.save(&next)?;
-        end.after = Some(digest::sha256(&bytes));
-        end.cited = self.cited(&choice);
-        if let Choice::Flag { reason } = &choice {
-            end.choice = Ending::Flag;
-            end.reason = Some(reason.clone());
-        }
+        let decision = self.decision(end, &choice, &next);
+        self.log.record(Event::Decision(decision.clone()));
+        transaction.replace(&next)?;
+        *end = decision;
         Ok(Worked {
             session: next.sessions_run,
             question: question.to_owned(),
@@ -253,6 +252,21 @@ impl Session<'_> {
             tokens_out: reply.tokens_out,
             ms,
         })
+    }
+
+    /// What the end will say if the save succeeds.
+    fn decision(&self, end: &End, choice: &Choice, next: &Checkpoint) -> End {
+        let (ending, reason) = match choice {
+            Choice::Answer { .. } => (Ending::Answer, None),
+            Choice::Flag { reason } => (Ending::Flag, Some(reason.clone())),
+        };
+        End {
+            after: Some(digest::sha256(&next.encode())),
+            choice: ending,
+            reason,
+            cited: self.cited(choice),
+            ..end.clone()
+        }
     }
 
     fn call(&self, messages: &[Message]) -> Result<(Reply, u64), ModelError> {

@@ -5,19 +5,20 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use crate::checkpoint::Checkpoint;
-use crate::clock::{age, humane};
+use crate::clock::age;
 use crate::control::Stopped;
 use crate::history;
-use crate::log::ReadLog;
+use crate::log::Entry;
 use crate::store::Holder;
+use crate::words::{humane, questions};
 
 /// All that a status is made from.
 #[derive(Debug)]
 pub struct Facts<'a> {
     /// The checkpoint; `None`: there is no file.
     pub checkpoint: Option<&'a Checkpoint>,
-    /// The log.
-    pub log: &'a ReadLog,
+    /// The log, settled.
+    pub log: &'a [Entry],
     /// Who holds the checkpoint.
     pub holder: Option<Holder>,
     /// Whether it is stopped.
@@ -47,8 +48,8 @@ pub struct Status {
     pub running: Option<Holder>,
     /// Whether it is stopped.
     pub stopped: Option<Stopped>,
-    /// Sessions that the log has seen.
-    pub logged_sessions: usize,
+    /// Sessions that recorded something, as far as the log tells.
+    pub recorded_sessions: usize,
 }
 
 /// A question that waits for a person.
@@ -78,12 +79,12 @@ pub struct Thresholds {
 }
 
 /// Everything that waits for a person, in the order of the checkpoint.
-pub fn pending(checkpoint: &Checkpoint, log: &ReadLog, now: Timestamp) -> Vec<Pending> {
+pub fn pending(checkpoint: &Checkpoint, log: &[Entry], now: Timestamp) -> Vec<Pending> {
     checkpoint
         .pending
         .iter()
         .map(|(question, reason)| {
-            let since = history::flagged_at(&log.entries, question);
+            let since = history::flagged_at(log, question);
             Pending {
                 question: question.clone(),
                 reason: reason.clone(),
@@ -99,7 +100,7 @@ impl Status {
     pub fn new(facts: Facts<'_>) -> Self {
         let empty = Checkpoint::default();
         let checkpoint = facts.checkpoint.unwrap_or(&empty);
-        let entries = &facts.log.entries;
+        let entries = facts.log;
         let sessions = history::sessions(entries);
         Status {
             exists: facts.checkpoint.is_some(),
@@ -108,13 +109,13 @@ impl Status {
             pending: pending(checkpoint, facts.log, facts.now),
             sessions_run: checkpoint.sessions_run,
             retries: checkpoint.queue.first().map(|head| {
-                let retries = history::forced_retries(&sessions, head, facts.holder.is_some());
+                let retries = history::forced_retries(&sessions, head, facts.holder);
                 (head.clone(), retries)
             }),
             idle: history::last_progress(entries).map(|then| age(facts.now, then)),
             running: facts.holder,
             stopped: facts.stopped,
-            logged_sessions: sessions.len(),
+            recorded_sessions: sessions.iter().filter(|s| s.recorded()).count(),
         }
     }
 
@@ -199,14 +200,5 @@ impl Status {
                 humane(max)
             )),
         }
-    }
-}
-
-/// `1 question`, `2 questions`.
-pub fn questions(count: usize) -> String {
-    if count == 1 {
-        "1 question".to_owned()
-    } else {
-        format!("{count} questions")
     }
 }

@@ -30,6 +30,8 @@ use crate::tree::{self, SnapshotError, Tree};
 mod capabilities;
 mod clean;
 mod layout;
+pub(crate) mod probe;
+mod stale;
 mod view;
 
 pub use capabilities::{Capabilities, Way, capabilities};

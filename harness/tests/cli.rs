@@ -4,6 +4,9 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
+use clap::Parser;
+use crashlab::cli::{Args, Command as Wanted, plan};
+use crashlab::judge::Word;
 use crashlab::scenario::load;
 
 /// Runs `crashlab` in the folder.
@@ -115,7 +118,8 @@ fn mistakes_are_shown_and_nothing_is_listed() {
         assert_eq!(output.status.code(), Some(2), "{command:?}");
         assert!(output.stdout.is_empty(), "{command:?}");
     }
-    insta::assert_snapshot!(told(&crashlab_in(folder.path(), &["list", "scenarios"])));
+    let output = crashlab_in(folder.path(), &["list", "scenarios"]);
+    insta::assert_snapshot!(told(&output));
 }
 
 #[test]
@@ -129,16 +133,66 @@ fn a_selection_of_nothing_is_a_mistake() {
         "--only",
         "nothing",
     ];
-    insta::assert_snapshot!(told(&crashlab_in(folder.path(), &arguments)));
+    let output = crashlab_in(folder.path(), &arguments);
+    insta::assert_snapshot!(told(&output));
+}
+
+/// The plan that `crashlab run` makes of these arguments.
+fn run_plan(arguments: &[&str]) -> plan::RunPlan {
+    let arguments = [&["crashlab", "run"], arguments].concat();
+    let Wanted::Run(args) = Args::try_parse_from(arguments).unwrap().command else {
+        panic!("another command")
+    };
+    plan::run(&args).unwrap()
+}
+
+#[test]
+fn what_run_is_told_is_what_is_planned() {
+    let folder = scenarios();
+    let path = folder.path().join("scenarios");
+    let path = path.to_str().unwrap();
+    let plain = run_plan(&[path]);
+    assert_eq!(plain.scenarios.len(), 2);
+    assert!(plain.jobs >= 1 && plain.build && plain.pin);
+    assert!(!plain.json && !plain.allow_not_measured);
+    assert_eq!((plain.deny, plain.keep), (vec![], None));
+
+    let told = run_plan(&[
+        path,
+        "-j",
+        "3",
+        "--json",
+        "--deny",
+        "leftover,skipped",
+        "--deny",
+        "metadata",
+        "--allow-not-measured",
+        "--only",
+        "in-pl",
+        "--only",
+        "nothing",
+        "--no-build",
+        "--no-pin",
+        "--keep",
+        "kept",
+    ]);
+    let names: Vec<&str> = told
+        .scenarios
+        .iter()
+        .map(|scenario| scenario.name.as_str())
+        .collect();
+    assert_eq!(names, ["half-written/in-place"]);
+    assert_eq!(told.jobs, 3);
+    assert!(told.json && told.allow_not_measured && !told.build && !told.pin);
+    assert_eq!(told.deny, [Word::Leftover, Word::Skipped, Word::Metadata]);
+    assert_eq!(told.keep.as_deref(), Some(Path::new("kept")));
 }
 
 #[test]
 fn one_scenario_is_one_scenario() {
     let folder = scenarios();
-    insta::assert_snapshot!(told(&crashlab_in(
-        folder.path(),
-        &["replay", "scenarios", "kill@1"]
-    )));
+    let output = crashlab_in(folder.path(), &["replay", "scenarios", "kill@1"]);
+    insta::assert_snapshot!(told(&output));
 }
 
 #[test]
@@ -158,7 +212,8 @@ fn init_writes_a_file_once() {
     let again = crashlab_in(folder.path(), &["init", "-o", "mine.toml"]);
     assert_eq!(fs::read(folder.path().join("mine.toml")).unwrap(), b"mine");
     let nowhere = crashlab_in(folder.path(), &["init", "-o", "no/where.toml"]);
-    insta::assert_snapshot!([told(&first), told(&again), told(&nowhere)].join("\n"));
+    let all = [told(&first), told(&again), told(&nowhere)].join("\n");
+    insta::assert_snapshot!(all);
 }
 
 /// The template loads as it stands, and with everything that is commented out; it leaves no key of the format out.

@@ -1,4 +1,8 @@
 //! Each damage changes what it says, and nothing else.
+#![allow(
+    clippy::unwrap_used,
+    reason = "tests may, and what helps them is no test by itself to the lint"
+)]
 
 use crashlab::fault::damage::{DamageError, NAMES, apply};
 use proptest::prelude::*;

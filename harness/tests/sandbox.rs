@@ -2,6 +2,10 @@
 //!
 //! The tests named `inside_*` are not tests of their own: others start this very binary inside a sandbox to run one
 //! of them there, so that nothing has to be installed. Started otherwise they do nothing.
+#![allow(
+    clippy::unwrap_used,
+    reason = "tests may, and what helps them is no test by itself to the lint"
+)]
 
 use std::fs;
 use std::io::{ErrorKind, Read, Write};
@@ -12,6 +16,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::time::{Duration, Instant};
 
+use crashlab::cli::doctor::Found;
 use crashlab::op::Data;
 use crashlab::sandbox::{Capabilities, DEFAULT_SEEN, Sandbox, SandboxOptions, Way, capabilities};
 use crashlab::tree::{NodeKind, read};
@@ -200,6 +205,24 @@ fn inside_a_terminal_can_be_opened() {
     let mut heard = [0; 3];
     master.read_exact(&mut heard).unwrap();
     assert_eq!(&heard, b"out");
+}
+
+#[test]
+fn what_the_machine_allows_is_used() {
+    // Asked one by one, in another way: without this, tests that skip would hide that sandboxes stopped working.
+    let checks = crashlab::cli::doctor::report();
+    let works = |name: &str| {
+        checks
+            .iter()
+            .any(|check| check.name == name && check.found == Found::Ok)
+    };
+    let found = capabilities();
+    if works("user namespaces") && works("mount namespaces") {
+        assert_ne!(found.way, Way::Plain, "{found:?}");
+        assert_eq!(found.network, works("network namespaces"), "{found:?}");
+    } else {
+        println!("skipped: not all namespaces work here: {checks:?}");
+    }
 }
 
 #[test]

@@ -80,6 +80,13 @@ pub(super) struct FreshArgs {
     pub(super) question: Vec<String>,
 }
 
+impl FreshArgs {
+    /// Whether the user gave any.
+    pub(super) fn given(&self) -> bool {
+        self.queue.is_some() || !self.question.is_empty()
+    }
+}
+
 #[derive(Debug, clap::Args)]
 pub(super) struct RunArgs {
     /// Work up to N questions, each in a session of its own [default: 1]
@@ -133,7 +140,7 @@ pub(super) struct ResolveArgs {
     #[arg(value_name = "QUESTION")]
     pub(super) question: String,
     /// What you decided; it becomes the answer
-    #[arg(long, value_name = "N", value_parser = NonEmptyStringValueParser::new())]
+    #[arg(long, value_name = "NOTE", value_parser = NonEmptyStringValueParser::new())]
     pub(super) note: String,
     /// Who you are; it goes into the log
     #[arg(long, value_name = "WHO", value_parser = NonEmptyStringValueParser::new())]

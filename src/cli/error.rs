@@ -14,8 +14,9 @@ use crate::store::StoreError;
 /// Why a command failed.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum CliError {
-    #[error(transparent)]
-    Session(#[from] SessionError),
+    /// The store's errors name the file themselves.
+    #[error("{}{source}", match source { SessionError::Store(_) => String::new(), _ => format!("{}: ", path.display()) })]
+    Session { path: PathBuf, source: SessionError },
     #[error(transparent)]
     Store(#[from] StoreError),
     #[error(transparent)]
@@ -26,7 +27,7 @@ pub(super) enum CliError {
     Corpus(#[from] CorpusError),
     #[error(transparent)]
     Script(#[from] ScriptError),
-    #[error("{}: {why}; nothing was written", path.display())]
+    #[error("{}: {why}", path.display())]
     NotPending { path: PathBuf, why: NotPending },
     #[error("{}: there is no checkpoint; `long-horizon run` makes one", path.display())]
     NoCheckpoint { path: PathBuf },
@@ -41,9 +42,11 @@ pub(super) enum CliError {
 impl CliError {
     pub(super) fn exit(&self) -> Exit {
         match self {
-            CliError::Store(error) | CliError::Session(SessionError::Store(error)) => {
-                of_store(error)
-            }
+            CliError::Store(error)
+            | CliError::Session {
+                source: SessionError::Store(error),
+                ..
+            } => of_store(error),
             _ => Exit::Failed,
         }
     }

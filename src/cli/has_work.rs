@@ -7,7 +7,7 @@ use super::error::CliError;
 use super::out::Out;
 use super::place::{self, Place};
 use crate::exit::Exit;
-use crate::status::questions;
+use crate::words::questions;
 
 pub(super) fn has_work(args: &HasWorkArgs, out: &mut Out) -> Result<Exit, CliError> {
     let place = Place::open(&args.place)?;

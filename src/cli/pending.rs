@@ -6,14 +6,15 @@ use super::args::PlaceArgs;
 use super::error::CliError;
 use super::out::Out;
 use super::place::Place;
-use crate::clock::{humane, rfc3339};
+use crate::clock::rfc3339;
 use crate::exit::Exit;
 use crate::status;
+use crate::words::humane;
 
 pub(super) fn pending(args: &PlaceArgs, out: &mut Out) -> Result<Exit, CliError> {
     let place = Place::open(args)?;
     let loaded = place.store.read()?;
-    let log = place.read_log();
+    let log = place.read_log(loaded.as_ref());
     let pending = loaded.map_or(Vec::new(), |loaded| {
         status::pending(&loaded.checkpoint, &log, place.clock.now())
     });

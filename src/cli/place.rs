@@ -5,12 +5,12 @@ use std::path::{Path, PathBuf};
 use super::args::{FreshArgs, PlaceArgs};
 use super::error::CliError;
 use super::out::say;
-use crate::builtin;
 use crate::clock::Clock;
 use crate::control::StopFile;
 use crate::corpus::Corpus;
-use crate::log::{Log, ReadLog};
+use crate::log::{Entry, Log};
 use crate::store::{self, Loaded, Store};
+use crate::{builtin, digest, history};
 
 /// A checkpoint and its companions.
 #[derive(Debug)]
@@ -44,23 +44,25 @@ impl Place {
         })
     }
 
-    /// The log as far as it can be read; what is wrong with it is said on standard error.
-    pub(super) fn read_log(&self) -> ReadLog {
-        match self.log.read() {
-            Ok(log) => {
-                if let Some(complaint) = log.complaint() {
-                    say(&format!(
-                        "warning: {}: {complaint}",
-                        self.log.path().display()
-                    ));
-                }
-                log
-            }
+    /// The log as far as it can be read; what is wrong with it is said on standard error. `loaded` is the checkpoint as it is.
+    pub(super) fn read_log(&self, loaded: Option<&Loaded>) -> Vec<Entry> {
+        let log = match self.log.read() {
+            Ok(log) => log,
             Err(error) => {
                 say(&format!("warning: {error}"));
-                ReadLog::default()
+                return Vec::new();
             }
+        };
+        if let Some(complaint) = log.complaint() {
+            say(&format!(
+                "warning: {}: {complaint}",
+                self.log.path().display()
+            ));
         }
+        let now = loaded
+            .and_then(|loaded| loaded.bytes.as_deref())
+            .map(digest::sha256);
+        history::settle(log.entries, now.as_deref())
     }
 
     /// Says what could not be written to the log.

@@ -23,7 +23,7 @@ pub(super) fn resolve(args: &ResolveArgs, out: &mut Out) -> Result<Exit, CliErro
             place.path.display()
         ));
     }
-    let transaction = place.store.begin(Wait::Block)?;
+    let mut transaction = place.store.begin(Wait::Block)?;
     let Some(loaded) = transaction.loaded() else {
         return Err(CliError::NoCheckpoint { path: place.path });
     };
@@ -34,7 +34,8 @@ pub(super) fn resolve(args: &ResolveArgs, out: &mut Out) -> Result<Exit, CliErro
             why,
         }
     })?;
-    let bytes = transaction.save(&next)?;
+    let bytes = transaction.replace(&next)?;
+    // With the lock still held: the log is in the order of the checkpoints.
     place.log.record(Event::Resolve {
         question: args.question.clone(),
         note: args.note.clone(),

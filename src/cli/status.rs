@@ -6,14 +6,14 @@ use super::args::StatusArgs;
 use super::error::CliError;
 use super::out::{Out, say};
 use super::place::Place;
-use crate::clock::humane;
 use crate::exit::Exit;
-use crate::status::{Facts, Status, Thresholds, questions};
+use crate::status::{Facts, Status, Thresholds};
+use crate::words::{humane, questions};
 
 pub(super) fn status(args: &StatusArgs, out: &mut Out) -> Result<Exit, CliError> {
     let place = Place::open(&args.place)?;
     let loaded = place.store.read()?;
-    let log = place.read_log();
+    let log = place.read_log(loaded.as_ref());
     let status = Status::new(Facts {
         checkpoint: loaded.as_ref().map(|loaded| &loaded.checkpoint),
         log: &log,
@@ -65,12 +65,12 @@ fn lines(place: &Place, status: &Status) -> Vec<String> {
             "retries",
             format!("{retries} in a row of the next question"),
         );
-    } else if status.logged_sessions > 0 {
+    } else if status.recorded_sessions > 0 {
         row(
             "missing",
             format!(
-                "there is no checkpoint, although the log tells of {} sessions; a run would start a fresh queue",
-                status.logged_sessions
+                "there is no checkpoint, although the log tells of {} sessions that recorded something; a run would start a fresh queue",
+                status.recorded_sessions
             ),
         );
     } else {
@@ -98,10 +98,9 @@ fn lines(place: &Place, status: &Status) -> Vec<String> {
     );
     row(
         "stopped",
-        status
-            .stopped
-            .as_ref()
-            .map_or("no".to_owned(), |stopped| stopped.to_string()),
+        status.stopped.as_ref().map_or("no".to_owned(), |stopped| {
+            format!("yes,{}", stopped.details())
+        }),
     );
     lines
 }

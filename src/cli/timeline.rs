@@ -11,6 +11,7 @@ use crate::clock::rfc3339;
 use crate::exit::Exit;
 use crate::history::{self, SessionRecord};
 use crate::log::{Ending, Entry, Event};
+use crate::store::Holder;
 
 /// One line of the timeline.
 #[derive(Debug)]
@@ -22,10 +23,12 @@ struct Line {
 
 pub(super) fn timeline(args: &PlaceArgs, out: &mut Out) -> Result<Exit, CliError> {
     let place = Place::open(args)?;
-    let log = place.read_log();
-    let holder = place.store.holder()?.and_then(|holder| holder.pid);
-    let mut lines = session_lines(&history::sessions(&log.entries), holder);
-    lines.extend(log.entries.iter().filter_map(person_line));
+    // A checkpoint that cannot be read does not hide what happened to it.
+    let loaded = place.store.read().ok().flatten();
+    let log = place.read_log(loaded.as_ref());
+    let holder = place.store.holder()?;
+    let mut lines = session_lines(&history::sessions(&log), holder);
+    lines.extend(log.iter().filter_map(person_line));
     lines.sort_by_key(|line| line.time);
     if lines.is_empty() && !args.json {
         out.line(&format!(
@@ -43,7 +46,7 @@ pub(super) fn timeline(args: &PlaceArgs, out: &mut Out) -> Result<Exit, CliError
     Ok(Exit::Done)
 }
 
-fn session_lines(sessions: &[SessionRecord], holder: Option<u32>) -> Vec<Line> {
+fn session_lines(sessions: &[SessionRecord], holder: Option<Holder>) -> Vec<Line> {
     let mut lines = Vec::new();
     let mut attempt = 0;
     for (index, session) in sessions.iter().enumerate() {
@@ -76,7 +79,7 @@ fn session_lines(sessions: &[SessionRecord], holder: Option<u32>) -> Vec<Line> {
 fn outcome(
     session: &SessionRecord,
     next: Option<&SessionRecord>,
-    holder: Option<u32>,
+    holder: Option<Holder>,
 ) -> (&'static str, Option<String>) {
     let Some((_, end)) = &session.end else {
         return match next {
@@ -85,7 +88,7 @@ fn outcome(
                 None,
             ),
             Some(_) => ("killed, nothing recorded", None),
-            None if holder == Some(session.start.pid) => ("running", None),
+            None if session.runs(holder) => ("running", None),
             None => ("no end: killed", None),
         };
     };
@@ -120,7 +123,7 @@ fn person_line(entry: &Entry) -> Option<Line> {
             .map_or(String::new(), |reason| format!(": {reason}"))
     };
     let words = match &entry.event {
-        Event::Start(_) | Event::End(_) => return None,
+        Event::Start(_) | Event::Decision(_) | Event::End(_) => return None,
         Event::Resolve {
             question, note, by, ..
         } => format!("resolved by {by}: {question}: {note}"),

@@ -9,6 +9,7 @@ use super::place::{self, Place};
 use crate::digest;
 use crate::drift::{self, Report};
 use crate::exit::Exit;
+use crate::words::counted;
 
 pub(super) fn verify(args: &VerifyArgs, out: &mut Out) -> Result<Exit, CliError> {
     let place = Place::open(&args.place)?;
@@ -17,7 +18,11 @@ pub(super) fn verify(args: &VerifyArgs, out: &mut Out) -> Result<Exit, CliError>
     let checkpoint = &loaded.checkpoint;
     let report = if args.notes {
         let corpus = place::corpus(args.corpus.as_deref())?;
-        Some(drift::check(checkpoint, &corpus, &place.read_log().entries))
+        Some(drift::check(
+            checkpoint,
+            &corpus,
+            &place.read_log(Some(&loaded)),
+        ))
     } else {
         None
     };
@@ -37,9 +42,9 @@ pub(super) fn verify(args: &VerifyArgs, out: &mut Out) -> Result<Exit, CliError>
             digest::sha256(bytes)
         ));
         out.line(&format!(
-            "  {} in the queue, {} notes, {} answered, {} waiting for a person, {} sessions run",
+            "  {} in the queue, {}, {} answered, {} waiting for a person, session counter {}",
             checkpoint.queue.len(),
-            checkpoint.notes.len(),
+            counted(checkpoint.notes.len(), "note"),
             checkpoint.answers.len(),
             checkpoint.pending.len(),
             checkpoint.sessions_run
@@ -51,8 +56,9 @@ pub(super) fn verify(args: &VerifyArgs, out: &mut Out) -> Result<Exit, CliError>
     let drifted = report.map_or(0, |report| report.findings.len());
     if drifted > 0 {
         say(&format!(
-            "drift: {}: {drifted} found in its notes",
-            place.path.display()
+            "drift: {}: {} in its notes",
+            place.path.display(),
+            counted(drifted, "finding")
         ));
         return Ok(Exit::Failed);
     }
@@ -61,8 +67,9 @@ pub(super) fn verify(args: &VerifyArgs, out: &mut Out) -> Result<Exit, CliError>
 
 fn print_report(report: &Report, out: &mut Out) {
     out.line(&format!(
-        "  {} notes checked against their sources, {} cite none",
-        report.checked, report.without_citations
+        "  checked against the sources: {}; without citations: {}",
+        counted(report.checked, "note"),
+        report.without_citations
     ));
     for finding in &report.findings {
         out.line(&format!("{finding}"));

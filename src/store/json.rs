@@ -119,7 +119,7 @@ impl Transaction for Held<'_> {
         self.loaded.as_ref()
     }
 
-    fn save(self: Box<Self>, checkpoint: &Checkpoint) -> Result<Vec<u8>, StoreError> {
+    fn replace(&mut self, checkpoint: &Checkpoint) -> Result<Vec<u8>, StoreError> {
         let bytes = checkpoint.encode();
         // Opened before anything is changed, so that a folder that cannot be synced is found out in time.
         let folder = file::folder_of(&self.target);

@@ -91,7 +91,10 @@ impl Lock {
     }
 
     fn announce(&self) -> io::Result<()> {
-        match fcntl(&self.file, FcntlArg::F_OFD_SETLK(&record_lock())) {
+        match fcntl(
+            &self.file,
+            FcntlArg::F_OFD_SETLK(&record_lock(libc::F_WRLCK)),
+        ) {
             // Some file systems have no such locks. Then only `holder` knows less.
             Ok(_) | Err(Errno::EINVAL | Errno::ENOLCK | Errno::EOPNOTSUPP) => {}
             Err(errno) => return Err(errno.into()),
@@ -99,7 +102,10 @@ impl Lock {
         let line = format!("{}\n", std::process::id());
         self.file.write_all_at(line.as_bytes(), 0)?;
         // A holder that was killed may have left a longer one.
-        self.file.set_len(line.len() as u64)
+        if self.file.metadata()?.len() > line.len() as u64 {
+            self.file.set_len(line.len() as u64)?;
+        }
+        Ok(())
     }
 }
 
@@ -108,6 +114,13 @@ impl Drop for Lock {
         // An empty file says that nobody is in; two runs then also leave the same bytes. If it fails, the process id
         // stays, which is looked at only while the lock is held.
         let _stays = self.file.set_len(0);
+        // Closing would do, but for a child process that is being started right now: until it runs its program it has a
+        // copy of every descriptor, and would keep the lock for that moment.
+        let _ends_with_the_process = fcntl(
+            &self.file,
+            FcntlArg::F_OFD_SETLK(&record_lock(libc::F_UNLCK)),
+        );
+        let _ends_with_the_process = self.file.unlock();
     }
 }
 
@@ -128,7 +141,7 @@ pub(super) fn holder(path: &Path) -> io::Result<Option<Holder>> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(error),
     };
-    let mut found = record_lock();
+    let mut found = record_lock(libc::F_WRLCK);
     match fcntl(&file, FcntlArg::F_OFD_GETLK(&mut found)) {
         Ok(_) if i32::from(found.l_type) == libc::F_UNLCK => Ok(None),
         Ok(_) => Ok(Some(Holder {
@@ -143,9 +156,9 @@ pub(super) fn holder(path: &Path) -> io::Result<Option<Holder>> {
 }
 
 /// A lock on the whole file that belongs to the descriptor, not to the process.
-fn record_lock() -> libc::flock {
+fn record_lock(kind: libc::c_int) -> libc::flock {
     libc::flock {
-        l_type: libc::F_WRLCK as libc::c_short,
+        l_type: kind as libc::c_short,
         l_whence: libc::SEEK_SET as libc::c_short,
         l_start: 0,
         l_len: 0,
@@ -208,5 +221,35 @@ fn open(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
     match not_a_file(&file.metadata()?) {
         None => Ok(file),
         Some(kind) => Err(none(kind)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_copy_of_the_descriptor_does_not_keep_the_lock() {
+        let folder = tempfile::TempDir::new().unwrap();
+        let path = folder.path().join("state.json.lock");
+        let take = || Lock::take(&path, Path::new("state.json"), Wait::Fail);
+        let lock = take().unwrap();
+        let _copy = lock.file.try_clone().unwrap();
+        assert!(matches!(take(), Err(StoreError::Busy { .. })));
+        drop(lock);
+        assert_eq!(holder(&path).unwrap(), None);
+        assert!(take().is_ok());
+    }
+
+    #[test]
+    fn a_longer_process_id_that_a_killed_holder_left_is_overwritten_whole() {
+        let folder = tempfile::TempDir::new().unwrap();
+        let path = folder.path().join("state.json.lock");
+        fs::write(&path, "123456789012345678901234567890\n").unwrap();
+        let _lock = Lock::take(&path, Path::new("state.json"), Wait::Fail).unwrap();
+        assert_eq!(
+            fs::read_to_string(&path).unwrap(),
+            format!("{}\n", std::process::id())
+        );
     }
 }

@@ -84,7 +84,8 @@ pub trait Store: Debug {
     ///
     /// # Errors
     ///
-    /// Those of [`read`](Self::read), and [`StoreError::Busy`].
+    /// Those of [`read`](Self::read), [`StoreError::Busy`], and [`StoreError::Write`] where it shows already that nothing
+    /// could be saved.
     fn begin(&self, wait: Wait) -> Result<Box<dyn Transaction + '_>, StoreError>;
 
     /// The checkpoint file with links resolved: lock, temp files and log sit beside it.
@@ -109,7 +110,7 @@ pub struct Holder {
     pub pid: Option<u32>,
 }
 
-/// One read-modify-write. Dropped without [`save`](Self::save), it has changed nothing.
+/// One read-modify-write; the lock is held until it is dropped. Dropped without [`save`](Self::save), it has changed nothing.
 pub trait Transaction: Debug {
     /// What was read; `None`: there truly is no file.
     fn loaded(&self) -> Option<&Loaded>;
@@ -121,7 +122,18 @@ pub trait Transaction: Debug {
     /// [`StoreError::Changed`], [`StoreError::Deleted`], [`StoreError::DamagedMeanwhile`], [`StoreError::Appeared`],
     /// [`StoreError::Unreadable`], [`StoreError::Write`]; the file is then as it was. [`StoreError::Unsynced`]; the file is
     /// then the new one.
-    fn save(self: Box<Self>, checkpoint: &Checkpoint) -> Result<Vec<u8>, StoreError>;
+    fn save(self: Box<Self>, checkpoint: &Checkpoint) -> Result<Vec<u8>, StoreError> {
+        let mut held = self;
+        held.replace(checkpoint)
+    }
+
+    /// As [`save`](Self::save), with the lock still held on return, for what must be recorded before another begins. Once only: the
+    /// file then holds something else than what was read, and a second call is refused.
+    ///
+    /// # Errors
+    ///
+    /// As [`save`](Self::save).
+    fn replace(&mut self, checkpoint: &Checkpoint) -> Result<Vec<u8>, StoreError>;
 }
 
 /// What a store refuses or cannot do.

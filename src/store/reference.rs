@@ -90,7 +90,7 @@ impl Transaction for Unlocked<'_> {
         self.loaded.as_ref()
     }
 
-    fn save(self: Box<Self>, checkpoint: &Checkpoint) -> Result<Vec<u8>, StoreError> {
+    fn replace(&mut self, checkpoint: &Checkpoint) -> Result<Vec<u8>, StoreError> {
         self.check()?;
         mark("checked");
         let bytes = checkpoint.encode();

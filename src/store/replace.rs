@@ -33,7 +33,8 @@ impl Temp {
     /// Writes `bytes` to a new file beside `target` and makes them durable, with the mode and owner of `replaced`.
     ///
     /// If the owner cannot be kept, nothing is written: a file that silently changes hands may be one that its owner can
-    /// no longer read. Access control lists and extended attributes are not kept.
+    /// no longer read. Access control lists and extended attributes are not kept. A bit of the mode that the kernel drops
+    /// by itself (set-group-id, for who is not in the group) stays dropped.
     ///
     /// # Errors
     ///

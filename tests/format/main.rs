@@ -4,5 +4,6 @@
 mod model;
 mod python;
 mod refused;
+mod refused_strings;
 mod round_trip;
 mod vectors;

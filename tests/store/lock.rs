@@ -198,6 +198,31 @@ fn whoever_waits_for_a_lock_file_that_is_removed_takes_the_new_one() {
     assert_eq!(folder.names(), set(["state.json", "state.json.lock"]));
 }
 
+#[test]
+fn no_session_of_many_at_once_is_lost() {
+    const WORKERS: u64 = 4;
+    const SESSIONS: u64 = 5;
+    let folder = Folder::with_state();
+    thread::scope(|scope| {
+        for _ in 0..WORKERS {
+            scope.spawn(|| {
+                let store = JsonStore::new(folder.state());
+                for _ in 0..SESSIONS {
+                    let held = store.begin(Wait::Block).unwrap();
+                    let sessions_run = held.loaded().unwrap().checkpoint.sessions_run;
+                    held.save(&sample(sessions_run + 1)).unwrap();
+                }
+            });
+        }
+    });
+    let sessions_run = 3 + WORKERS * SESSIONS;
+    assert_eq!(
+        fs::read(folder.state()).unwrap(),
+        sample(sessions_run).encode()
+    );
+    assert_eq!(folder.names(), set(["state.json", "state.json.lock"]));
+}
+
 /// How many descriptors of this process are of the file at `path`.
 fn descriptors_of(path: &Path) -> usize {
     let path = fs::canonicalize(path).unwrap();

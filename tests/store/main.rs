@@ -1,4 +1,8 @@
 //! The stores: what they keep, what they refuse by which name, and what they leave behind.
+#![allow(
+    clippy::unwrap_used,
+    reason = "a panic is how a test fails, also in what tests share"
+)]
 
 mod lock;
 mod meanwhile;
@@ -8,6 +12,7 @@ mod unreadable;
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -124,7 +129,16 @@ fn as_ordinary_user(test: &str, folder: &Path) {
             .env(AGAIN, folder);
         command.current_dir("/").uid(NOBODY).gid(NOBODY);
     }
-    match command.output() {
+    let output = loop {
+        match command.output() {
+            // Another test's child, just being started, still has a copy of the descriptor that wrote the program.
+            Err(error) if error.kind() == io::ErrorKind::ExecutableFileBusy => {
+                std::thread::yield_now()
+            }
+            output => break output,
+        }
+    };
+    match output {
         Ok(output) => assert!(
             output.status.success(),
             "{}",

@@ -5,12 +5,14 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, chown, symlink};
 use std::path::Path;
+use std::process::Command;
 
 use long_horizon::checkpoint::Checkpoint;
 use long_horizon::store::{self, JsonStore, Store, StoreError, StoreKind, Wait};
 
 use super::{
-    Folder, NOBODY, again, as_ordinary_user, mode, names, sample, set, set_mode, started_again,
+    AGAIN, Folder, NOBODY, again, as_ordinary_user, mode, names, sample, set, set_mode,
+    started_again,
 };
 
 /// One session: adds one to the counter.
@@ -98,7 +100,8 @@ fn the_owner_is_kept_where_that_is_allowed() {
 #[test]
 fn an_owner_that_cannot_be_kept_is_found_out_before_the_work() {
     if let Some(folder) = started_again() {
-        let error = session(&folder.join("state.json")).unwrap_err();
+        let store = JsonStore::new(folder.join("state.json"));
+        let error = store.begin(Wait::Fail).unwrap_err();
         let text = error.to_string();
         assert!(matches!(error, StoreError::Write { .. }), "{text}");
         assert!(
@@ -309,18 +312,53 @@ fn a_save_that_fails_leaves_everything_as_it_was() {
 }
 
 #[test]
+fn a_write_that_stops_half_way_leaves_everything_as_it_was() {
+    const TEST: &str = "saving::a_write_that_stops_half_way_leaves_everything_as_it_was";
+    // More than any of the units in which shells count the limit below.
+    let large = Checkpoint::fresh(vec!["very long ".repeat(1000)]);
+    if let Some(folder) = started_again() {
+        let store = JsonStore::new(folder.join("state.json"));
+        let held = store.begin(Wait::Fail).unwrap();
+        let error = held.save(&large).unwrap_err();
+        assert!(
+            error
+                .to_string()
+                .contains("cannot write the temp file: File too large"),
+            "{error}"
+        );
+        assert_eq!(store.holder().unwrap(), None);
+        return;
+    }
+    let folder = Folder::with_state();
+    let test = again(TEST, folder.path());
+    // The shell has the limit, and the signal ignored, which the program inherits: then the call fails instead.
+    let output = Command::new("sh")
+        .args(["-c", "trap '' XFSZ; ulimit -f 4; exec \"$0\" \"$@\""])
+        .arg(test.get_program())
+        .args(test.get_args())
+        .env(AGAIN, folder.path())
+        .output()
+        .unwrap();
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    assert_eq!(fs::read(folder.state()).unwrap(), sample(3).encode());
+    assert_eq!(folder.names(), set(["state.json", "state.json.lock"]));
+}
+
+#[test]
 fn a_folder_that_cannot_be_written_is_found_out_before_the_work() {
     const TEST: &str = "saving::a_folder_that_cannot_be_written_is_found_out_before_the_work";
     if let Some(folder) = started_again() {
         for name in ["with-lock", "without-lock"] {
             let path = folder.join(name).join("state.json");
-            let error = session(&path).unwrap_err();
+            let store = JsonStore::new(&path);
+            let error = store.begin(Wait::Fail).unwrap_err();
             assert!(matches!(error, StoreError::Write { .. }), "{error}");
             assert!(error.to_string().contains("Permission denied"), "{error}");
-            assert!(
-                JsonStore::new(path).read().unwrap().is_some(),
-                "reading needs less"
-            );
+            assert!(store.read().unwrap().is_some(), "reading needs less");
         }
         return;
     }

@@ -38,6 +38,12 @@ Exit codes:
   2  the command line, a scenario or a control is wrong
   3  something selected was not measured, or the lab cannot work here";
 
+const SCHEMA_EXAMPLE: &str = "\
+Editors that know TOML (Taplo, Even Better TOML) check a scenario against it and
+complete its keys when its first line names the file:
+  crashlab schema > scenario.schema.json
+  #:schema ./scenario.schema.json";
+
 /// The commands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
@@ -54,6 +60,7 @@ pub enum Command {
     /// Write a commented scenario to start from
     Init(InitArgs),
     /// Print the JSON Schema of scenario files, for editors
+    #[command(after_help = SCHEMA_EXAMPLE)]
     Schema,
     /// Say what this machine can do, and what to do about what it cannot
     Doctor(DoctorArgs),
@@ -182,7 +189,7 @@ pub struct DamageArgs {
     /// The file; it is only read
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
-    /// Where to write the copy [default: standard output]
+    /// Where to write the copy; an existing file is left alone [default: FILE.NAME]
     #[arg(short, long, value_name = "OUT")]
     pub output: Option<PathBuf>,
 }

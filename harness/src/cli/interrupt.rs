@@ -12,7 +12,9 @@ static WATCHED: Once = Once::new();
 pub(super) fn watch() {
     WATCHED.call_once(|| {
         // Without the handler a signal ends the lab, as it would any program: nothing to complain of.
-        let Ok(mut signals) = Signals::new([SIGINT, SIGTERM]) else { return };
+        let Ok(mut signals) = Signals::new([SIGINT, SIGTERM]) else {
+            return;
+        };
         std::thread::spawn(move || {
             for (count, signal) in signals.forever().enumerate() {
                 crate::run::interrupt();

@@ -2,6 +2,8 @@
 //! through one [`Output`].
 
 mod args;
+pub mod damage;
+pub mod doctor;
 mod exit;
 mod init;
 mod interrupt;
@@ -12,7 +14,6 @@ mod record;
 mod replay;
 mod run;
 mod schema;
-mod unwired;
 
 pub use args::{
     Args, Command, DamageArgs, Deny, DoctorArgs, InitArgs, ListArgs, RecordArgs, ReplayArgs,
@@ -28,10 +29,10 @@ pub fn dispatch(args: &Args, output: &mut Output<'_>) -> Code {
         Command::List(args) => plan::list(args).map(|plan| list::list(&plan, output)),
         Command::Record(args) => plan::record(args).map(|plan| record::record(&plan, output)),
         Command::Replay(args) => plan::replay(args).map(|plan| replay::replay(&plan, output)),
-        Command::Damage(args) => Ok(unwired::damage(args, output)),
+        Command::Damage(args) => Ok(damage::run(args, output)),
         Command::Init(args) => Ok(init::init(args, output)),
         Command::Schema => Ok(schema::schema(output)),
-        Command::Doctor(args) => Ok(unwired::doctor(args, output)),
+        Command::Doctor(args) => Ok(doctor::run(args, output)),
     };
     done.unwrap_or_else(|error| {
         output::complain(&error.to_string());

@@ -4,12 +4,13 @@ use super::plan::ReplayPlan;
 use super::{Code, Output, output};
 use crate::judge::Grade;
 use crate::report::{keep_case, tell_case};
-use crate::run::{Pause, Plan, ScenarioResult, Settings, Stage, build, run_scenario};
+use crate::run::{Plan, Settings, try_scenario};
 
 /// Runs the case and prints all that is known of it.
 pub(super) fn replay(plan: &ReplayPlan, out: &mut Output<'_>) -> Code {
     super::interrupt::watch();
-    let result = match run(plan) {
+    let wanted = Plan::Case(plan.case.clone());
+    let result = match try_scenario(&plan.scenario, &wanted, &Settings::default()) {
         Ok(result) => result,
         Err(error) => {
             output::complain(&error.to_string());
@@ -41,21 +42,4 @@ pub(super) fn replay(plan: &ReplayPlan, out: &mut Output<'_>) -> Code {
         ));
         Code::Wrong
     })
-}
-
-fn run(plan: &ReplayPlan) -> Result<ScenarioResult, crate::run::LabError> {
-    let settings = Settings::default();
-    build(std::slice::from_ref(&plan.scenario), &settings, &mut |_| {})?;
-    let stage = Stage::new(&plan.scenario, &settings, Some(0))?;
-    run_scenario(&stage, &Plan::Case(plan.case.clone()), &mut Alone)
-}
-
-/// Nobody else wants the processor meanwhile.
-struct Alone;
-
-impl Pause for Alone {
-    fn pause(&mut self, time: std::time::Duration) -> usize {
-        std::thread::sleep(time);
-        0
-    }
 }

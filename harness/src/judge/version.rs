@@ -60,6 +60,8 @@ pub struct Versions {
     pub all: Vec<Version>,
     /// For each state file, every content that was a version of that file alone.
     pub of_file: BTreeMap<PathBuf, BTreeSet<Content>>,
+    /// The state files that the run changes at some point.
+    pub changed: BTreeSet<PathBuf>,
     /// The number of versions that are older than the last one promised: those can be `lost`.
     pub promised: usize,
 }
@@ -86,7 +88,9 @@ impl Promises {
 
 /// Finds the versions in a run that began at `before`.
 ///
-/// `ended` says that the run came to its own end (with exit code 0 the end is promised by `success`).
+/// `cut` is what the undisturbed run came to, where this one was cut short: a set has a version only when every file
+/// that the whole run changes has one, also those that this run did not come to. Without it the run came to its own
+/// end with exit code 0, which promises the end.
 ///
 /// # Errors
 ///
@@ -96,21 +100,23 @@ pub fn versions(
     events: &[Event],
     state: &State,
     promises: &Promises,
-    ended: bool,
-    success: bool,
+    cut: Option<&Versions>,
 ) -> Result<Versions, Misfit> {
     let mut finder = Finder::new(before, state);
-    finder.changed = finder.changed_by(before, events)?;
+    let changed = finder.changed_by(before, events)?;
+    finder.found.changed.extend(changed);
+    finder
+        .found
+        .changed
+        .extend(cut.iter().flat_map(|whole| whole.changed.iter().cloned()));
     for (position, event) in events.iter().enumerate() {
         finder.model.apply(event)?;
         finder.see(position + 1, event, promises);
     }
-    if ended {
+    if cut.is_none() {
         finder.push(Origin::End, events.len());
         finder.each_file();
-        if success {
-            finder.promise(finder.found.all.len() - 1);
-        }
+        finder.promise(finder.found.all.len() - 1);
     }
     Ok(finder.found)
 }
@@ -119,9 +125,7 @@ struct Finder<'a> {
     state: &'a State,
     model: Model,
     found: Versions,
-    /// State files that the run changes at all.
-    changed: BTreeSet<PathBuf>,
-    /// Of those, the ones with a new version since the last version of the set.
+    /// Changed state files with a new version since the last version of the set.
     fresh: BTreeSet<PathBuf>,
     /// Files changed since their last version.
     dirty: BTreeSet<Inode>,
@@ -143,7 +147,6 @@ impl<'a> Finder<'a> {
             state,
             model,
             found: Versions::default(),
-            changed: BTreeSet::new(),
             fresh: BTreeSet::new(),
             dirty: BTreeSet::new(),
             unfinished: BTreeMap::new(),
@@ -309,7 +312,7 @@ impl<'a> Finder<'a> {
                 .insert(content);
         }
         self.fresh.insert(path);
-        if self.changed.is_subset(&self.fresh) {
+        if self.found.changed.is_subset(&self.fresh) {
             self.push(origin, position);
         }
     }
@@ -325,9 +328,16 @@ impl<'a> Finder<'a> {
         let image = self.state.image_of(&self.model);
         match self.found.all.last_mut().filter(|last| last.image == image) {
             // The end stands for certain, however its bytes first came about.
-            Some(last) if origin == Origin::End && last.origin != Origin::Start => last.origin = Origin::End,
+            Some(last) if origin == Origin::End && last.origin != Origin::Start => {
+                last.origin = Origin::End
+            }
             Some(_) => {}
-            None => self.found.all.push(Version { image, origin, after_op: self.op, at_event }),
+            None => self.found.all.push(Version {
+                image,
+                origin,
+                after_op: self.op,
+                at_event,
+            }),
         }
     }
 

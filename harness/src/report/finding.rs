@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use crate::judge::Word;
-use crate::run::{Case, FaultResult};
+use crate::judge::{Grade, Word};
+use crate::run::{Case, FaultResult, ScenarioResult};
 use crate::tree::difference;
 
 /// How many ids of a group are printed.
@@ -14,15 +14,65 @@ const SAID_LINES_MAX: usize = 6;
 /// How many differences are printed.
 const DIFFERENCES_MAX: usize = 4;
 
+/// Everything in a result that a person should look at: unexpected faults, what was not measured, expected faults that
+/// were not found, and warnings. Empty where there is nothing.
+pub fn tell_result(result: &ScenarioResult) -> String {
+    let mut text = String::new();
+    let file = result.file.display().to_string();
+    for fault in &result.faults {
+        let unexpected = groups(fault, |case| {
+            fault.is_unexpected(case) || case.verdict.grade == Grade::Unknown
+        });
+        unexpected
+            .iter()
+            .for_each(|group| text.push_str(&tell(group, &file)));
+        for word in fault.missing() {
+            _ = writeln!(
+                text,
+                "  {word} was expected of {}, and was not found",
+                fault.kind
+            );
+        }
+        for ((word, what), ids) in warnings(fault) {
+            _ = writeln!(
+                text,
+                "  {word}: {what} ({} cases, first {})",
+                ids.len(),
+                ids[0]
+            );
+        }
+    }
+    if text.is_empty() {
+        text
+    } else {
+        format!("{} ({file})\n{text}", result.name)
+    }
+}
+
+/// Warnings that were not expected, with the cases that have them.
+fn warnings(fault: &FaultResult) -> BTreeMap<(Word, &str), Vec<&str>> {
+    let mut told: BTreeMap<(Word, &str), Vec<&str>> = BTreeMap::new();
+    for case in &fault.cases {
+        for (word, what) in case
+            .warnings
+            .iter()
+            .filter(|(word, _)| !fault.expect.contains(word))
+        {
+            told.entry((*word, what)).or_default().push(&case.id);
+        }
+    }
+    told
+}
+
 /// Cases with the same verdict.
 #[derive(Debug)]
-pub(super) struct Group<'a> {
-    pub(super) word: Word,
-    pub(super) cases: Vec<&'a Case>,
+struct Group<'a> {
+    word: Word,
+    cases: Vec<&'a Case>,
 }
 
 /// The fault's cases that pass the filter, grouped by verdict.
-pub(super) fn groups<'a>(fault: &'a FaultResult, wanted: impl Fn(&Case) -> bool) -> Vec<Group<'a>> {
+fn groups<'a>(fault: &'a FaultResult, wanted: impl Fn(&Case) -> bool) -> Vec<Group<'a>> {
     let mut groups: BTreeMap<Word, Vec<&Case>> = BTreeMap::new();
     for case in fault.cases.iter().filter(|case| wanted(case)) {
         groups.entry(case.verdict.word).or_default().push(case);
@@ -34,7 +84,7 @@ pub(super) fn groups<'a>(fault: &'a FaultResult, wanted: impl Fn(&Case) -> bool)
 }
 
 /// What a person needs to see of a group, indented.
-pub(super) fn tell(group: &Group<'_>, scenario: &str) -> String {
+fn tell(group: &Group<'_>, scenario: &str) -> String {
     let mut text = String::new();
     let Some(first) = group.cases.first() else {
         return text;
@@ -91,7 +141,13 @@ pub(super) fn tell(group: &Group<'_>, scenario: &str) -> String {
 
 /// All that is known of one case, for people.
 pub fn tell_case(case: &Case, scenario: &str) -> String {
-    let mut text = tell(&Group { word: case.verdict.word, cases: vec![case] }, scenario);
+    let mut text = tell(
+        &Group {
+            word: case.verdict.word,
+            cases: vec![case],
+        },
+        scenario,
+    );
     for (word, what) in &case.warnings {
         _ = writeln!(text, "    {word}: {what}");
     }

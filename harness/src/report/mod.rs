@@ -6,7 +6,7 @@ mod keep;
 mod summary;
 mod terminal;
 
-pub use finding::tell_case;
+pub use finding::{tell_case, tell_result};
 pub use json::Json;
 pub use keep::{Keep, keep_case};
 pub use summary::{Strictness, Summary};

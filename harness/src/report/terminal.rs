@@ -6,12 +6,11 @@ use std::io::{IsTerminal, Write};
 
 use anstyle::{AnsiColor, Style};
 
-use super::finding::{Group, groups, tell};
+use super::finding::tell_result;
 use super::summary::{Strictness, Summary};
 use super::{Event, Reporter};
 use crate::judge::{Grade, Word};
 use crate::run::{FaultResult, ScenarioResult};
-use crate::scenario::Scenario;
 
 /// Prints to standard output; progress goes to standard error, if that is a terminal.
 #[derive(Debug)]
@@ -134,50 +133,6 @@ impl<W: Write> Terminal<W> {
         words.join(", ")
     }
 
-    fn tell_findings(&mut self, scenario: &Scenario, result: &ScenarioResult) {
-        let mut text = String::new();
-        let file = scenario.file.display().to_string();
-        for fault in &result.faults {
-            let unexpected = groups(fault, |case| {
-                fault.is_unexpected(case) || case.verdict.grade == Grade::Unknown
-            });
-            unexpected
-                .iter()
-                .for_each(|group: &Group<'_>| text.push_str(&tell(group, &file)));
-            for word in fault.missing() {
-                _ = writeln!(
-                    text,
-                    "  {word} was expected of {}, and was not found",
-                    fault.kind
-                );
-            }
-            let warnings = fault
-                .cases
-                .iter()
-                .flat_map(|case| case.warnings.iter().map(move |warning| (case, warning)));
-            let mut told: BTreeMap<(Word, &str), Vec<&str>> = BTreeMap::new();
-            for (case, (word, what)) in
-                warnings.filter(|(_, (word, _))| !fault.expect.contains(word))
-            {
-                told.entry((*word, what)).or_default().push(&case.id);
-            }
-            for ((word, what), ids) in told {
-                _ = writeln!(
-                    text,
-                    "  {word}: {what} ({} cases, first {})",
-                    ids.len(),
-                    ids[0]
-                );
-            }
-        }
-        if !text.is_empty() {
-            self.findings.insert(
-                result.name.clone(),
-                format!("{} ({file})\n{text}", result.name),
-            );
-        }
-    }
-
     fn finish(&mut self) {
         self.show_progress("");
         let rows: String = std::mem::take(&mut self.rows).into_values().collect();
@@ -228,11 +183,14 @@ impl<W: Write> Reporter for Terminal<W> {
                 self.total = scenarios;
                 self.begun = std::time::Instant::now();
             }
-            Event::Ended { scenario, result } => {
+            Event::Ended { result, .. } => {
                 let holds = self.summary.add(result, &self.strictness);
                 let row = self.row(result, holds);
                 self.rows.insert(result.name.clone(), row);
-                self.tell_findings(scenario, result);
+                let findings = tell_result(result);
+                if !findings.is_empty() {
+                    self.findings.insert(result.name.clone(), findings);
+                }
                 self.seen += 1;
                 self.show_progress(&format!("{} of {} scenarios", self.seen, self.total));
             }

@@ -55,10 +55,7 @@ impl FirstRound {
             masks: Masks::default(),
             began_with_state,
         };
-        Ok(FirstRound {
-            controls,
-            again,
-        })
+        Ok(FirstRound { controls, again })
     }
 
     /// The controls as far as they are known, for more versions to be added.

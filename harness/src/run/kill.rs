@@ -92,17 +92,17 @@ impl Ground<'_> {
         check_interrupt()?;
         let mut director = KillAt::new(point.clone());
         let subject = std::slice::from_ref(&self.stage.scenario.subject.command);
-        let (trace, left) =
+        let (mut trace, left) =
             self.stage
                 .run(subject, &self.recording.before, false, &mut director)?;
+        trace.events.truncate(end_of_life(&trace.events, point));
         let mut unseen = self.unseen(&trace, &left, director.reached);
         let own = versions(
             &self.recording.before,
             &trace.events,
             &self.stage.state,
             self.promises,
-            false,
-            false,
+            Some(self.versions),
         )
         .map_err(|misfit| unseen.get_or_insert(misfit.to_string()).clone())
         .unwrap_or_default();
@@ -296,9 +296,22 @@ impl Killed {
             crashed: Some(self.left.clone()),
             ended: outcome.map(|outcome| outcome.end.clone()),
             ops: events[from..].iter().map(describe).collect(),
-            said: outcome.map(|outcome| said(&outcome.finish)).unwrap_or_default(),
+            said: outcome
+                .map(|outcome| said(&outcome.finish))
+                .unwrap_or_default(),
         }
     }
+}
+
+/// How many events came before the kill. What the tracer wrote down of the end itself, such as the closing of
+/// descriptors, was not the subject's doing: it makes no version.
+fn end_of_life(events: &[Event], point: &KillPoint) -> usize {
+    let is_last = |event: &Event| match point {
+        KillPoint::After(0) => false,
+        KillPoint::Mark(..) => matches!(event.what, What::Mark(_)),
+        _ => matches!(event.what, What::Op(_)),
+    };
+    events.iter().rposition(is_last).map_or(0, |last| last + 1)
 }
 
 fn last_op(events: &[Event]) -> u32 {

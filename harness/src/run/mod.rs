@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 pub use build::build;
 pub use cases::{Case, Evidence};
 pub use pool::run;
-pub use scenario::{FaultResult, Pause, Plan, ScenarioResult, run_scenario};
+pub use scenario::{FaultResult, Pause, Plan, ScenarioResult, run_scenario, try_scenario};
 pub use stage::Stage;
 
 /// How to run, whatever is run.

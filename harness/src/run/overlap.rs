@@ -53,7 +53,10 @@ pub fn overlap(
     let mut turns = Turns::new(&names, order);
     let (trace, after) = stage.run(&commands, before, true, &mut turns)?;
     let never = turns.never_reached().map(|(process, mark)| {
-        format!("`{}` never came to the mark `{mark}` in its turn", names[process])
+        format!(
+            "`{}` never came to the mark `{mark}` in its turn",
+            names[process]
+        )
     });
     let gap = trace.gaps.iter().find(|gap| gap.path.is_some());
     let unseen = never.or_else(|| gap.map(|gap| format!("the tracer could not see: {}", gap.what)));
@@ -69,7 +72,17 @@ pub fn overlap(
     let image = stage.state.image(&after);
     let evidence = evidence(before, after, &trace, &names);
     let (id, before) = (format!("overlap:{name}"), before.clone());
-    Ok(Overlapped { id, unseen, commands, before, sides, image, serial, whole, evidence })
+    Ok(Overlapped {
+        id,
+        unseen,
+        commands,
+        before,
+        sides,
+        image,
+        serial,
+        whole,
+        evidence,
+    })
 }
 
 impl Overlapped {
@@ -84,7 +97,14 @@ impl Overlapped {
         let all: Vec<usize> = (0..self.commands.len()).collect();
         let mut tree = self.before;
         for command in &self.commands {
-            tree = stage.run(std::slice::from_ref(command), &tree, false, &mut Undisturbed)?.1;
+            tree = stage
+                .run(
+                    std::slice::from_ref(command),
+                    &tree,
+                    false,
+                    &mut Undisturbed,
+                )?
+                .1;
         }
         if let Some(first) = self.serial.iter().find(|serial| serial.order == all) {
             masks.learn(&first.image, &stage.state.image(&tree));
@@ -100,7 +120,12 @@ impl Overlapped {
             Some(why) => Verdict::not_measured(why),
             None => judge_overlap(&case),
         };
-        Ok(Case { id: self.id, verdict, warnings: Vec::new(), evidence: self.evidence })
+        Ok(Case {
+            id: self.id,
+            verdict,
+            warnings: Vec::new(),
+            evidence: self.evidence,
+        })
     }
 }
 
@@ -129,8 +154,7 @@ fn one_after_another(
                 &trace.events,
                 &stage.state,
                 &Promises::default(),
-                true,
-                false,
+                None,
             ) {
                 for (path, contents) in found.of_file {
                     whole.entry(path).or_default().extend(contents);
@@ -168,7 +192,12 @@ fn changed_state(stage: &Stage<'_>, before: &Tree, events: &[Event]) -> BTreeSet
 }
 
 fn evidence(before: &Tree, after: Tree, trace: &Trace, names: &[String]) -> Evidence {
-    let told = |event: &&Event| matches!(event.what, What::Op(_) | What::Mark(_) | What::Failed { .. });
+    let told = |event: &&Event| {
+        matches!(
+            event.what,
+            What::Op(_) | What::Mark(_) | What::Failed { .. }
+        )
+    };
     let named = |event: &Event| format!("{}: {}", names[event.actor.program], describe(event));
     let said = |(name, end): (&String, &End)| format!("{name}: {}\n{}", end.exit, said(end));
     Evidence {

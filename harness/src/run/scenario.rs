@@ -1,5 +1,6 @@
 //! One scenario from its first command to its last verdict.
 
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use super::cases::Case;
@@ -9,11 +10,11 @@ use super::kill::{Ground, Killed};
 use super::overlap::{Overlapped, overlap};
 use super::plain::{alert, idle};
 use super::stage::{Stage, show};
-use super::{LabError, check_interrupt};
+use super::{LabError, Settings, check_interrupt};
 use crate::judge::{Controls, Grade, Versions, Word, metadata_changes, versions};
 use crate::recording::Recording;
 use crate::recovery::Recoveries;
-use crate::scenario::{Fault, FaultKind, KillPoint};
+use crate::scenario::{Fault, FaultKind, KillPoint, Scenario};
 
 /// Which cases of a scenario are wanted.
 #[derive(Debug, Clone, Default)]
@@ -91,10 +92,69 @@ pub struct ScenarioResult {
     pub elapsed: Duration,
 }
 
+impl ScenarioResult {
+    /// For tests: passes if all that was expected held and everything was measured.
+    ///
+    /// # Panics
+    ///
+    /// Else, with the findings as the command prints them.
+    pub fn assert_held(&self) {
+        let bad = |fault: &FaultResult| {
+            let unknown = |case: &Case| case.verdict.grade == Grade::Unknown;
+            let bad = |case: &Case| fault.is_unexpected(case) || unknown(case);
+            fault.cases.iter().any(bad) || !fault.missing().is_empty()
+        };
+        assert!(
+            !self.faults.iter().any(bad),
+            "{}",
+            crate::report::tell_result(self)
+        );
+    }
+
+    /// How often each verdict and warning was found.
+    pub fn counts(&self) -> BTreeMap<Word, usize> {
+        let mut counts = BTreeMap::new();
+        for case in self.faults.iter().flat_map(|fault| &fault.cases) {
+            *counts.entry(case.verdict.word).or_default() += 1;
+            for (word, _) in &case.warnings {
+                *counts.entry(*word).or_default() += 1;
+            }
+        }
+        counts
+    }
+}
+
 /// Pauses that the lab needs while no program of its runs (see [`super::controls::CONTROLS_APART`]).
 pub trait Pause {
     /// Waits, and gives the processor to run on from now on.
     fn pause(&mut self, time: Duration) -> usize;
+}
+
+/// Runs one scenario, alone; its `build` too.
+///
+/// # Errors
+///
+/// [`LabError`], which names the scenario's file.
+pub fn try_scenario(
+    scenario: &Scenario,
+    plan: &Plan,
+    settings: &Settings,
+) -> Result<ScenarioResult, LabError> {
+    if settings.build {
+        super::build(std::slice::from_ref(scenario), settings, &mut |_| {})?;
+    }
+    let stage = Stage::new(scenario, settings, Some(0))?;
+    run_scenario(&stage, plan, &mut Alone)
+}
+
+/// Nobody else wants the processor meanwhile.
+struct Alone;
+
+impl Pause for Alone {
+    fn pause(&mut self, time: Duration) -> usize {
+        std::thread::sleep(time);
+        0
+    }
 }
 
 /// Runs what the plan wants of a scenario.
@@ -117,8 +177,7 @@ pub fn run_scenario(
         &recording.trace.events,
         &stage.state,
         &promises,
-        true,
-        true,
+        None,
     )
     .map_err(|misfit| LabError::Lab(format!("{}: {misfit}", scenario.file.display())))?;
     let recoveries = Recoveries::new(stage);
@@ -142,13 +201,22 @@ pub fn run_scenario(
     if pending.iter().flatten().any(Pending::waits) {
         stage.pin_to(pause.pause(CONTROLS_APART.saturating_sub(controlled.elapsed())));
     }
-    let controls = controls.map(|first| first.finish(&recoveries)).transpose()?;
+    let controls = controls
+        .map(|first| first.finish(&recoveries))
+        .transpose()?;
     let mut faults = Vec::new();
     for (fault, pending) in scenario.faults.iter().zip(pending) {
         let (expect, partial) = (fault.expect.clone(), !matches!(plan, Plan::All));
-        let cases = pending.into_iter().map(|case| case.judge(&ground, controls.as_ref()));
+        let cases = pending
+            .into_iter()
+            .map(|case| case.judge(&ground, controls.as_ref()));
         let cases = cases.collect::<Result<_, _>>()?;
-        faults.push(FaultResult { kind: kind_word(&fault.kind), expect, partial, cases });
+        faults.push(FaultResult {
+            kind: fault.kind.word(),
+            expect,
+            partial,
+            cases,
+        });
     }
     let masks = controls
         .as_ref()
@@ -193,17 +261,6 @@ fn needs_controls(fault: &Fault) -> bool {
     )
 }
 
-/// The word of a fault's kind, as scenario files write it.
-pub fn kind_word(kind: &FaultKind) -> &'static str {
-    match kind {
-        FaultKind::Kill { .. } => "kill",
-        FaultKind::Damage { .. } => "damage",
-        FaultKind::Overlap { .. } => "overlap",
-        FaultKind::Idle { .. } => "idle",
-        FaultKind::Alert { .. } => "alert",
-    }
-}
-
 /// A case that has been run and waits for the controls to be complete.
 enum Pending {
     Killed(Box<Killed>),
@@ -222,8 +279,12 @@ impl Pending {
             (Pending::Judged(case), _) => Ok(*case),
             (Pending::Overlapped(overlapped), _) => overlapped.judge(ground.stage),
             (Pending::Killed(killed), Some(controls)) => Ok(killed.judge(ground, controls)),
-            (Pending::Damaged(damaged), Some(controls)) => Ok(damaged.judge(ground.stage, controls)),
-            (_, None) => Err(LabError::Lab("a case was run without its controls".to_owned())),
+            (Pending::Damaged(damaged), Some(controls)) => {
+                Ok(damaged.judge(ground.stage, controls))
+            }
+            (_, None) => Err(LabError::Lab(
+                "a case was run without its controls".to_owned(),
+            )),
         }
     }
 }

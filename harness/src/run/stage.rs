@@ -54,7 +54,12 @@ impl<'a> Stage<'a> {
             volatile: scenario.subject.volatile.clone(),
         };
         let pin = Cell::new(pin.filter(|_| settings.pin));
-        Ok(Stage { scenario, state, sandbox, pin })
+        Ok(Stage {
+            scenario,
+            state,
+            sandbox,
+            pin,
+        })
     }
 
     /// Runs on another processor from now on.

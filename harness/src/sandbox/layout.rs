@@ -1,6 +1,6 @@
 //! The folders of a sandbox as the lab sees them, and where a subject is to see them.
 
-use std::fs;
+use std::fs::{self, File};
 use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Component, Path, PathBuf};
@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 
 use nix::sys::statvfs::{FsFlags, statvfs};
 
-use super::{DEFAULT_SEEN, SandboxError, SandboxOptions, clean};
+use super::{DEFAULT_SEEN, SandboxError, SandboxOptions, clean, stale};
 use crate::sys::xattr;
 
 /// What a sandbox has a private one of, where the machine has it at all.
@@ -29,6 +29,8 @@ pub(super) struct Private {
 #[derive(Debug)]
 pub(super) struct Layout {
     base: Option<tempfile::TempDir>,
+    /// Tells other labs that the folders are in use.
+    _mark: File,
     pub(super) work: PathBuf,
     pub(super) seen: PathBuf,
     pub(super) private: Vec<Private>,
@@ -43,14 +45,17 @@ impl Layout {
     pub(super) fn new(options: &SandboxOptions, with_view: bool) -> Result<Layout, SandboxError> {
         let home = home();
         let base = tempfile::Builder::new()
-            .prefix("crashlab-")
+            .prefix(stale::PREFIX)
             .tempdir_in(home)
             .map_err(SandboxError::new(home, "make its folder"))?;
+        let mark =
+            stale::mark(base.path()).map_err(SandboxError::new(base.path(), "lock its folder"))?;
         let work = base.path().join("work");
         let mut layout = Layout {
             seen: work.clone(),
             work,
             base: Some(base),
+            _mark: mark,
             private: Vec::new(),
             visible: Vec::new(),
             mount_points: Vec::new(),
@@ -93,11 +98,10 @@ impl Layout {
             self.private.push(Private { folder, hides });
         }
         // Programs that were told of a place for temporary files still find it.
-        if let Ok(temporary) = fs::canonicalize(std::env::temp_dir()) {
-            if let Some(folder) = self.in_private(&temporary) {
-                make_folders(&folder)?;
-                self.mount_points.push(folder);
-            }
+        let temporary = fs::canonicalize(std::env::temp_dir()).ok();
+        if let Some(folder) = temporary.and_then(|temporary| self.in_private(&temporary)) {
+            make_folders(&folder)?;
+            self.mount_points.push(folder);
         }
         Ok(())
     }
@@ -243,12 +247,16 @@ fn set_mode(path: &Path, mode: u32) -> Result<(), SandboxError> {
 /// files. The choice is made once.
 pub(super) fn home() -> &'static Path {
     static HOME: OnceLock<PathBuf> = OnceLock::new();
-    HOME.get_or_init(|| match memory_is_good(Path::new("/dev/shm")) {
-        Ok(()) => PathBuf::from("/dev/shm"),
-        Err(_) => {
-            let temporary = std::env::temp_dir();
-            fs::canonicalize(&temporary).unwrap_or(temporary)
-        }
+    HOME.get_or_init(|| {
+        let home = match memory_is_good(Path::new("/dev/shm")) {
+            Ok(()) => PathBuf::from("/dev/shm"),
+            Err(_) => {
+                let temporary = std::env::temp_dir();
+                fs::canonicalize(&temporary).unwrap_or(temporary)
+            }
+        };
+        stale::sweep(&home);
+        home
     })
 }
 

@@ -100,10 +100,34 @@ enum Sealing {
     },
 }
 
+/// Who the subject is in a user namespace: who the lab is outside.
+pub(super) struct Identity {
+    uid_map: Vec<u8>,
+    gid_map: Vec<u8>,
+}
+
+impl Identity {
+    pub(super) fn of_lab() -> Identity {
+        let (uid, gid) = (nix::unistd::geteuid(), nix::unistd::getegid());
+        Identity {
+            uid_map: format!("{uid} {uid} 1").into_bytes(),
+            gid_map: format!("{gid} {gid} 1").into_bytes(),
+        }
+    }
+
+    /// For a process that has just made its user namespace. Only system calls.
+    pub(super) fn keep(&self) -> Result<(), Errno> {
+        // Without this the kernel lets nobody but root map a group.
+        put(c"/proc/self/setgroups", b"deny")?;
+        put(c"/proc/self/uid_map", &self.uid_map)?;
+        put(c"/proc/self/gid_map", &self.gid_map)
+    }
+}
+
 /// All that the maker of a view needs, prepared before it is forked.
 struct Plan {
-    /// What goes into `uid_map` and `gid_map`.
-    identity: Option<(Vec<u8>, Vec<u8>)>,
+    /// Only with a user namespace.
+    identity: Option<Identity>,
     network: bool,
     sealing: Sealing,
     binds: Vec<Bind>,
@@ -220,13 +244,7 @@ impl Plan {
                 private: flags_of(&layout.work)?,
             }
         };
-        let identity = (used.way == Way::UserNamespace).then(|| {
-            let (uid, gid) = (nix::unistd::geteuid(), nix::unistd::getegid());
-            (
-                format!("{uid} {uid} 1").into_bytes(),
-                format!("{gid} {gid} 1").into_bytes(),
-            )
-        });
+        let identity = (used.way == Way::UserNamespace).then(Identity::of_lab);
         let opened = Vec::with_capacity(binds.len());
         Ok(Plan {
             identity,
@@ -240,11 +258,9 @@ impl Plan {
     /// Makes the namespaces for the calling process. Only system calls: it runs in a fork.
     fn carry_out(&mut self) -> Result<(), namespace::Failure> {
         let at = |step: Step| move |errno: Errno| (step as u8, errno);
-        if let Some((uid_map, gid_map)) = &self.identity {
+        if let Some(identity) = &self.identity {
             unshare(CloneFlags::CLONE_NEWUSER).map_err(at(Step::User))?;
-            put(c"/proc/self/setgroups", b"deny").map_err(at(Step::Identity))?;
-            put(c"/proc/self/uid_map", uid_map).map_err(at(Step::Identity))?;
-            put(c"/proc/self/gid_map", gid_map).map_err(at(Step::Identity))?;
+            identity.keep().map_err(at(Step::Identity))?;
         }
         if self.network {
             unshare(CloneFlags::CLONE_NEWNET).map_err(at(Step::Network))?;

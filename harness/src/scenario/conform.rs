@@ -83,16 +83,16 @@ impl<'s> Walk<'s> {
             format!("{name} is {}", described(value.get_ref())),
             self.expected(schema),
         );
-        let tables = schema.get("type").and_then(Value::as_str) == Some("array");
-        let repair = match value.get_ref() {
-            DeValue::String(text) if tables => Some(format!("[{text:?}]")),
-            DeValue::Table(_) if tables && name == "`fault`" => Some("[[fault]]".to_owned()),
-            DeValue::String(text)
-                if text.parse::<i64>().is_ok() || text == "true" || text == "false" =>
-            {
-                let unquoted =
-                    !matches!(schema.get("type").and_then(Value::as_str), Some("object"));
-                unquoted.then(|| text.to_string())
+        let items = self.resolve(&schema["items"]);
+        let of_tables = items.get("oneOf").is_some() && words(items).is_none();
+        let repair = match (value.get_ref(), schema["type"].as_str()) {
+            (DeValue::String(text), Some("array")) if !of_tables => Some(format!("[{text:?}]")),
+            (DeValue::Table(_), Some("array")) if of_tables => Some("[[fault]]".to_owned()),
+            (DeValue::String(text), Some("integer")) if text.parse::<i64>().is_ok() => {
+                Some(text.to_string())
+            }
+            (DeValue::String(text), Some("boolean")) if matches!(&**text, "true" | "false") => {
+                Some(text.to_string())
             }
             _ => None,
         };
@@ -106,7 +106,9 @@ impl<'s> Walk<'s> {
             return;
         }
         let mut found = format!("{name} is {}", described(value.get_ref()));
-        if let Some(reason) = text.and_then(expect::why_not) {
+        if name.ends_with("`expect`")
+            && let Some(reason) = text.and_then(expect::why_not)
+        {
             found += &format!(" ({reason})");
         }
         let expected = format!("one of {}", quoted(words));

@@ -19,6 +19,7 @@ mod expect;
 mod forms;
 mod load;
 mod nearest;
+mod new;
 mod point;
 mod raw;
 mod resolve;

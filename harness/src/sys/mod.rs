@@ -9,4 +9,5 @@ pub(crate) mod process;
 pub(crate) mod ptrace;
 pub(crate) mod pty;
 pub(crate) mod seccomp;
+pub(crate) mod seccomp_probe;
 pub(crate) mod xattr;

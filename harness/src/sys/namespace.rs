@@ -76,6 +76,10 @@ fn child(lab: Pid, writer: OwnedFd, work: impl FnOnce() -> Result<(), Failure>) 
 }
 
 impl Maker {
+    pub(crate) fn pid(&self) -> Pid {
+        self.0
+    }
+
     /// Opens a file of this process's folder in `/proc`, such as `ns/net`.
     pub(crate) fn open(&self, file: &str) -> io::Result<File> {
         File::open(format!("/proc/{}/{file}", self.0))

@@ -103,6 +103,8 @@ calls! {
     Clone = libc::SYS_clone, "clone";
     Clone3 = libc::SYS_clone3, "clone3";
     ExitGroup = libc::SYS_exit_group, "exit_group";
+    Execve = libc::SYS_execve, "execve";
+    Execveat = libc::SYS_execveat, "execveat";
     IoUringSetup = libc::SYS_io_uring_setup, "io_uring_setup";
     IoSetup = libc::SYS_io_setup, "io_setup";
 }

@@ -106,6 +106,7 @@ impl Tracer<'_> {
         for other in others {
             self.forget(other);
         }
+        self.leaving.remove(&process);
         if former != tid && self.inside == Some(tid) {
             self.inside = None;
         }
@@ -162,6 +163,7 @@ impl Tracer<'_> {
             .values()
             .any(|other| other.process == thread.process);
         if !process_lives {
+            self.leaving.remove(&thread.process);
             step = self.flush_mappings();
             step = stronger(step, self.sweep(actor));
             self.prune_mappings();

@@ -1,6 +1,6 @@
 //! The tracer: runs programs under ptrace and a seccomp filter, and writes down what they do to the watched folder.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
 use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
@@ -240,7 +240,7 @@ fn look_around(started: &[Started], sandbox: &Sandbox, options: &Options) -> Wor
         device: nix::sys::stat::stat(&at).map_or(0, |stat| stat.st_dev),
         watched,
         names: names::Names::default(),
-        writable: std::collections::BTreeSet::new(),
+        writable: BTreeSet::new(),
         mappings: mapping::Mappings::default(),
         reads: options.reads,
         streams,
@@ -289,8 +289,10 @@ impl<'a> Tracer<'a> {
             last_op: 0,
             inside: None,
             queue: std::collections::VecDeque::new(),
+            leaving: BTreeSet::new(),
             killed: false,
             collector,
+            printed: std::collections::HashMap::new(),
         }
     }
 }

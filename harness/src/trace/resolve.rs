@@ -31,7 +31,7 @@ pub(super) struct Target {
 #[derive(Debug)]
 pub(super) enum Place {
     /// Into the watched folder.
-    Watched(Target),
+    Watched(Box<Target>),
     /// To a descriptor of the program itself (`/proc/self/fd/N`).
     Descriptor(i32),
     /// Elsewhere, or nowhere.
@@ -42,7 +42,7 @@ impl Place {
     /// The target in the watched folder.
     pub(super) fn watched(self) -> Option<Target> {
         match self {
-            Place::Watched(target) => Some(target),
+            Place::Watched(target) => Some(*target),
             _ => None,
         }
     }
@@ -161,13 +161,14 @@ impl<'a> View<'a> {
             let is_link = stat.is_some_and(|stat| kind(&stat) == libc::S_IFLNK);
             if !(follow && is_link) {
                 let whole = above.join(&name);
+
                 return match whole.strip_prefix(self.watched) {
-                    Ok(rest) => Place::Watched(Target {
+                    Ok(rest) => Place::Watched(Box::new(Target {
                         parent,
                         name,
                         path: rest.to_owned(),
                         stat,
-                    }),
+                    })),
                     Err(_) => Place::Other,
                 };
             }

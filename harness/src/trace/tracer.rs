@@ -1,12 +1,12 @@
 //! The loop of a run: waits for stops, decides who goes on, and writes down what happened.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use crate::op::{Actor, Event, Op, OpKind, What};
+use crate::op::{Actor, Event, Op, OpKind, Stream, What};
 use crate::recording::Gap;
-use crate::subject::Exit;
+use crate::subject::{Exit, OUTPUT_LIMIT};
 use crate::sys::ptrace::{self, News, Stopped, Tid, Why};
 use crate::sys::{process, seccomp};
 use crate::trace::decode::Pending;
@@ -87,9 +87,13 @@ pub(super) struct Tracer<'a> {
     pub(super) inside: Option<Tid>,
     /// Who waits for a turn, in order.
     pub(super) queue: VecDeque<Tid>,
+    /// Processes of which one thread is about to end all others.
+    pub(super) leaving: BTreeSet<i32>,
     /// The director has ended the run: it is not asked any more.
     pub(super) killed: bool,
     pub(super) collector: &'a Collector,
+    /// How many bytes each output has had.
+    pub(super) printed: HashMap<(usize, Stream), usize>,
 }
 
 impl Tracer<'_> {
@@ -103,8 +107,8 @@ impl Tracer<'_> {
         loop {
             self.admit();
             self.kill_doomed();
-            let polls = self.give_turns();
-            let news = ptrace::wait(-1, !polls && !(strangers && self.threads.is_empty()));
+            let looks_again = self.give_turns() || strangers && self.threads.is_empty();
+            let news = ptrace::wait(-1, !looks_again);
             let news = news.map_err(|source| TraceError::Unavailable {
                 what: "wait for a stop".into(),
                 source,
@@ -207,7 +211,10 @@ impl Tracer<'_> {
         for done in done {
             let next = match done {
                 Done::Op(kind) => self.op(actor, call, kind),
-                Done::Event(what) => self.emit(actor, what),
+                Done::Event(what) => {
+                    let what = self.bounded(actor.program, what);
+                    self.emit(actor, what)
+                }
                 Done::Gap { what, path } => {
                     self.gap(what, path);
                     Step::Go
@@ -234,6 +241,16 @@ impl Tracer<'_> {
                 kind,
             }),
         )
+    }
+
+    /// Of outputs no more bytes are kept than the run's result will hold.
+    fn bounded(&mut self, program: usize, mut what: What) -> What {
+        if let What::Output { stream, bytes } = &mut what {
+            let printed = self.printed.entry((program, *stream)).or_default();
+            bytes.truncate(OUTPUT_LIMIT - *printed);
+            *printed += bytes.len();
+        }
+        what
     }
 
     /// Writes an event down.
@@ -321,7 +338,7 @@ impl Tracer<'_> {
             return step;
         }
         let mut gone = self.world.writable.clone();
-        let mut seen = std::collections::BTreeSet::new();
+        let mut seen = BTreeSet::new();
         for (tid, thread) in &self.threads {
             if seen.contains(&thread.process) {
                 continue;

@@ -23,7 +23,7 @@ impl Tracer<'_> {
         }
         let running = &mut self.programs[program];
         running.held |= step == Step::Hold;
-        if running.held || running.doomed.is_some() {
+        if running.held || running.doomed.is_some() || self.leaving.contains(&process) {
             return self.wait_at_entry(stop);
         }
         let Ok(entry) = stop.entry() else { return };
@@ -35,14 +35,15 @@ impl Tracer<'_> {
                 keep_traced(&stop, call, &entry);
                 return self.go(stop, 0);
             }
-            Call::ExitGroup => {
-                // It would cut the call of a sibling in two.
-                let sibling = self.inside.and_then(|inside| self.threads.get(&inside));
-                return match sibling {
-                    Some(sibling) if sibling.process == process => self.wait_at_entry(stop),
-                    _ => self.go(stop, 0),
-                };
+            Call::ExitGroup | Call::Execve | Call::Execveat if self.has_siblings(tid) => {
+                // It ends its siblings: not in the middle of a change, and not before one that could still begin.
+                let inside = self.inside.and_then(|inside| self.threads.get(&inside));
+                if inside.is_some_and(|sibling| sibling.process == process) {
+                    return self.wait_at_entry(stop);
+                }
+                self.leaving.insert(process);
             }
+            Call::ExitGroup | Call::Execve | Call::Execveat => return self.go(stop, 0),
             _ => {}
         }
         match (Ask {
@@ -59,13 +60,20 @@ impl Tracer<'_> {
         }
     }
 
+    fn has_siblings(&self, tid: Tid) -> bool {
+        let process = self.threads[&tid].process;
+        self.threads
+            .iter()
+            .any(|(other, thread)| *other != tid && thread.process == process)
+    }
+
     fn wait_at_entry(&mut self, stop: Stopped) {
         let tid = stop.tid();
         self.set(tid, State::AtEntry(stop));
         self.queue.push_back(tid);
     }
 
-    fn let_in(&mut self, stop: Stopped, pending: Pending, entry: &Entry) {
+    fn let_in(&mut self, stop: Stopped, mut pending: Pending, entry: &Entry) {
         let tid = stop.tid();
         if pending.alone {
             self.inside = Some(tid);
@@ -76,7 +84,7 @@ impl Tracer<'_> {
             let program = self.threads[&tid].program;
             let shortened = self.director.before(program, self.last_op + 1, kind);
             if let (Some(len), OpKind::Write { .. }) = (shortened, kind) {
-                shorten(&stop, pending.call, entry, len as u64);
+                pending.restore = shorten(&stop, pending.call, entry, len as u64);
             }
         }
         self.set(tid, State::InCall(pending));
@@ -106,8 +114,15 @@ impl Tracer<'_> {
             self.inside = None;
         }
         let Ok(result) = stop.result() else { return };
+        if let Some((address, before)) = pending.restore {
+            let _ = stop.poke(address, before);
+        }
         if RESTARTS.contains(&result) {
             return self.go(stop, 0);
+        }
+        // An exec that comes back has failed, and its siblings live on.
+        if matches!(pending.call, Call::Execve | Call::Execveat) {
+            self.leaving.remove(&self.threads[&tid].process);
         }
         let call = pending.call.name();
         let done = pending.finish(tid, result, &mut self.world);
@@ -146,7 +161,9 @@ impl Tracer<'_> {
                 State::AtExit(..) => true,
                 State::AtEntry(_) => {
                     let program = &self.programs[thread.program];
-                    !program.held && program.doomed.is_none()
+                    !program.held
+                        && program.doomed.is_none()
+                        && !self.leaving.contains(&thread.process)
                 }
                 _ => false,
             })
@@ -237,31 +254,31 @@ fn keep_traced(stop: &Stopped, call: Call, entry: &Entry) {
     }
 }
 
-/// Makes the call write no more than `len` bytes.
-fn shorten(stop: &Stopped, call: Call, entry: &Entry, len: u64) {
+/// Makes the call write no more than `len` bytes; returns what to put back into memory afterwards.
+fn shorten(stop: &Stopped, call: Call, entry: &Entry, len: u64) -> Option<(u64, u64)> {
     let count = match call {
         Call::Write | Call::Pwrite64 => 2,
         Call::CopyFileRange | Call::Splice => 4,
         Call::Sendfile => 3,
         Call::Writev | Call::Pwritev | Call::Pwritev2 => return shorten_vector(stop, entry, len),
-        _ => return,
+        _ => return None,
     };
     let _ = stop.set_argument(count, len.min(entry.args[count]));
+    None
 }
 
 /// The same for a vector: fewer pieces, and a shorter last one.
-fn shorten_vector(stop: &Stopped, entry: &Entry, len: u64) {
+fn shorten_vector(stop: &Stopped, entry: &Entry, len: u64) -> Option<(u64, u64)> {
+    let pieces = memory::read_iovecs(stop.tid(), entry.args[1], entry.args[2]);
     let mut left = len;
-    for (index, (_, piece)) in memory::read_iovecs(stop.tid(), entry.args[1], entry.args[2])
-        .iter()
-        .enumerate()
-    {
+    for (index, (_, piece)) in pieces.iter().enumerate() {
         if *piece >= left {
-            // The program is about to be killed, or sees a short write; a vector that it reuses would stay short.
-            let _ = stop.poke(entry.args[1] + 16 * index as u64 + 8, left);
+            let address = entry.args[1] + 16 * index as u64 + 8;
+            let _ = stop.poke(address, left);
             let _ = stop.set_argument(2, index as u64 + 1);
-            return;
+            return Some((address, *piece));
         }
         left -= piece;
     }
+    None
 }

@@ -37,7 +37,7 @@ pub(crate) fn tree(files: &[(&str, &str)]) -> Tree {
 pub(crate) fn state(paths: &[&str]) -> State {
     State {
         paths: paths.iter().map(PathBuf::from).collect(),
-        ..State::default(),
+        ..State::default()
     }
 }
 
@@ -173,7 +173,7 @@ impl Log {
 
 /// The versions of a run that came to its end.
 pub(crate) fn found(before: &Tree, log: &Log, state: &State) -> Versions {
-    versions(before, &log.events, state, &Promises::default(), true, true).expect("the log fits")
+    versions(before, &log.events, state, &Promises::default(), None).expect("the log fits")
 }
 
 /// The bytes of every version of one file, `-` for absence.

@@ -249,9 +249,14 @@ fn a_doubtful_version_from_which_the_recovery_begins_anew_is_struck_off() {
 #[test]
 fn the_end_is_a_version_also_where_it_came_by_a_close() {
     let state = state(&["s.json"]);
-    let log = Log::default().truncate("s.json").write("s.json", 0, "b").close("s.json");
+    let log = Log::default()
+        .truncate("s.json")
+        .write("s.json", 0, "b")
+        .close("s.json");
     let versions = found(&tree(&[("s.json", "a")]), &log, &state);
-    let fresh = controls(&versions, &|text| Ok(if text == Some("a") { "A" } else { "FRESH" }.into()));
+    let fresh = controls(&versions, &|text| {
+        Ok(if text == Some("a") { "A" } else { "FRESH" }.into())
+    });
     assert_eq!(fresh.standing(&versions), [true, true]);
 }
 

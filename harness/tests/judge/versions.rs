@@ -1,6 +1,6 @@
 //! What is a version, and what is none.
 
-use crashlab::judge::{Origin, Promises, versions};
+use crashlab::judge::{Origin, Promises, Versions, versions};
 use crashlab::op::OpKind;
 
 use super::build::{Log, found, state, texts, tree};
@@ -91,6 +91,22 @@ fn a_set_has_a_version_when_each_changed_file_has_a_new_one() {
 }
 
 #[test]
+fn a_run_that_was_cut_knows_what_it_did_not_come_to() {
+    let before = tree(&[("s.json", "a"), ("u", "1")]);
+    let state = state(&["s.json", "u"]);
+    let whole = Log::default()
+        .replace("b")
+        .create("t2")
+        .write("t2", 0, "2")
+        .rename("t2", "u");
+    let whole = found(&before, &whole, &state);
+    let cut = Log::default().replace("b");
+    let promises = Promises::default();
+    let cut = versions(&before, &cut.events, &state, &promises, Some(&whole)).expect("it fits");
+    assert_eq!(texts(&cut, "s.json"), ["a"], "u has no new version yet");
+}
+
+#[test]
 fn a_mark_between_two_files_is_a_version_of_the_set() {
     let before = tree(&[("s.json", "a"), ("u", "1")]);
     let log = Log::default()
@@ -113,8 +129,7 @@ fn output_promises_what_is_visible_and_an_ack_the_next_version() {
             &log.events,
             &state(&["s.json"]),
             promises,
-            false,
-            false,
+            Some(&Versions::default()),
         )
         .expect("the log fits")
         .promised
@@ -167,8 +182,7 @@ fn a_log_that_does_not_fit_is_an_error() {
         &log.events,
         &state(&["s.json"]),
         &Promises::default(),
-        true,
-        true,
+        None,
     )
     .unwrap_err();
     assert_eq!(

@@ -1,5 +1,7 @@
 //! Every mistake is said with its place, what was expected there, and the nearest right name.
 
+use proptest::prelude::*;
+
 use crate::{FULL, LEAST, OneFile, rendered};
 
 /// `(what is wrong, the text that is replaced, what it is replaced by)`, on [`FULL`].
@@ -34,73 +36,76 @@ fn said(text: &str) -> String {
 
 #[test]
 fn of_syntax() {
-    insta::assert_snapshot!(report(&[
+    let report = report(&[
         (
             "a string that does not end",
             "title = \"Every key once\"",
-            "title = \"Every key once"
+            "title = \"Every key once",
         ),
         ("no value", "root = \".\"", "root ="),
         ("a key twice", "root = \".\"", "root = \".\"\nroot = \"..\""),
         ("a table twice", "[recovery]", "[subject]\n[recovery]"),
-    ]));
+    ]);
+    insta::assert_snapshot!(report);
 }
 
 #[test]
 fn of_keys() {
-    insta::assert_snapshot!(report(&[
+    let report = report(&[
         ("a slip at the top level", "proves =", "prove ="),
         (
             "a slip in the subject",
             "command = [\"prog\", \"{dir}",
-            "comand = [\"prog\", \"{dir}"
+            "comand = [\"prog\", \"{dir}",
         ),
         ("another spelling", "time-limit", "time_limit"),
         (
             "a key in the wrong table",
             "[recovery]",
-            "[recovery]\nstate = [\"x\"]"
+            "[recovery]\nstate = [\"x\"]",
         ),
         (
             "a key of another fault",
             "kind = \"kill\"",
-            "kind = \"kill\"\norder = []"
+            "kind = \"kill\"\norder = []",
         ),
         ("a stranger", "pipe = true", "colour = \"red\""),
         (
             "no subject's state",
             "state = [\"state.json\", \"journal\"]",
-            ""
+            "",
         ),
         ("a fault without kind", "kind = \"kill\"", ""),
+        ("a verdict for a kind", "kind = \"kill\"", "kind = \"new\""),
         ("a fault of no kind", "kind = \"kill\"", "kind = \"kil\""),
         ("a kind that is no string", "kind = \"kill\"", "kind = 9"),
         ("an overlap without a name", "name = \"two-sessions\"", ""),
         (
             "an empty variable",
             "env = { LANG = \"C\" }",
-            "env = { \"\" = \"C\" }"
+            "env = { \"\" = \"C\" }",
         ),
-    ]));
+    ]);
+    insta::assert_snapshot!(report);
 }
 
 #[test]
 fn of_types() {
-    insta::assert_snapshot!(report(&[
+    let report = report(&[
         (
             "one string for a list",
             "state = [\"state.json\", \"journal\"]",
-            "state = \"state.json\""
+            "state = \"state.json\"",
         ),
         (
             "a number for a title",
             "title = \"Every key once\"",
-            "title = 7"
+            "title = 7",
         ),
         (
             "a number in quotes",
             "time-limit = 20",
-            "time-limit = \"20\""
+            "time-limit = \"20\"",
         ),
         ("a fraction", "time-limit = 20", "time-limit = 1.5"),
         ("too much time", "time-limit = 20", "time-limit = 3601"),
@@ -108,100 +113,107 @@ fn of_types() {
         (
             "more than a number holds",
             "time-limit = 20",
-            "time-limit = 99999999999999999999"
+            "time-limit = 99999999999999999999",
+        ),
+        ("a number for truth", "pipe = true", "pipe = \"1\""),
+        (
+            "a word for a list of words",
+            "expect = [\"lost\"]",
+            "expect = \"lost\"",
         ),
         ("truth in quotes", "pipe = true", "pipe = \"true\""),
         (
             "a date",
             "proves = \"That all of them are read\"",
-            "proves = 2026-11-29"
+            "proves = 2026-11-29",
         ),
         (
             "a number for a command",
             "command = \"prog --again\"",
-            "command = 1"
+            "command = 1",
         ),
         (
             "a number in a command",
             "command = [\"prog\", \"status\"]",
-            "command = [\"prog\", 1]"
+            "command = [\"prog\", 1]",
         ),
         (
             "an empty command",
             "command = [\"prog\", \"status\"]",
-            "command = []"
+            "command = []",
         ),
         (
             "a blank command",
             "command = \"prog --again\"",
-            "command = \" \""
+            "command = \" \"",
         ),
         (
             "a program without a name",
             "command = [\"prog\", \"status\"]",
-            "command = [\"\", \"status\"]"
+            "command = [\"\", \"status\"]",
         ),
         (
             "no state",
             "state = [\"state.json\", \"journal\"]",
-            "state = []"
+            "state = []",
         ),
         (
             "a table for a list",
             "setup = [[\"prog\", \"init\"], \"touch ready\"]",
-            "setup = { a = \"b\" }"
+            "setup = { a = \"b\" }",
         ),
         (
             "a string for a table",
             "env = { LANG = \"C\" }",
-            "env = \"LANG=C\""
+            "env = \"LANG=C\"",
         ),
         (
             "a number in the environment",
             "env = { LANG = \"C\" }",
-            "env = { LANG = 1 }"
+            "env = { LANG = 1 }",
         ),
         (
             "a kill point that is neither",
             "at = [\"all\", 12,",
-            "at = [\"all\", true,"
+            "at = [\"all\", true,",
         ),
         ("a negative op", "at = [\"all\", 12,", "at = [\"all\", -1,"),
-    ]));
+    ]);
+    insta::assert_snapshot!(report);
 }
 
 #[test]
 fn of_forms() {
-    insta::assert_snapshot!(report(&[
+    let report = report(&[
         (
             "two lines",
             "title = \"Every key once\"",
-            "title = \"Every\\nkey\""
+            "title = \"Every\\nkey\"",
         ),
         (
             "a blank line",
             "proves = \"That all of them are read\"",
-            "proves = \"  \""
+            "proves = \"  \"",
         ),
         (
             "an absolute path",
             "\"state.json\", \"journal\"",
-            "\"/var/state.json\", \"journal\""
+            "\"/var/state.json\", \"journal\"",
         ),
         (
             "a path that leaves",
             "\"state.json\", \"journal\"",
-            "\"state.json\", \"../journal\""
+            "\"state.json\", \"../journal\"",
         ),
         (
             "a path with a dot",
             "volatile = [\"cache.db\"]",
-            "volatile = [\"./cache.db\"]"
+            "volatile = [\"./cache.db\"]",
         ),
         (
             "an empty path",
             "effects = [\"sent.log\"]",
-            "effects = [\"\"]"
+            "effects = [\"\"]",
         ),
         ("a slip in an op's word", "\"rename#1\"", "\"renam#1\""),
         ("an op's word alone", "\"rename#1\"", "\"rename\""),
@@ -212,123 +224,125 @@ fn of_forms() {
         (
             "a mark with a blank",
             "\"mark:model-called\"",
-            "\"mark:model called\""
+            "\"mark:model called\"",
         ),
         (
             "a mark without a count",
             "\"mark:saved#2\"",
-            "\"mark:saved#\""
+            "\"mark:saved#\"",
         ),
         (
             "a mark with its prefix",
             "never = [\"model-called\"]",
-            "never = [\"mark:model-called\"]"
+            "never = [\"mark:model-called\"]",
         ),
         (
             "a mark of an acknowledgement",
             "\"mark:saved\", ",
-            "\"mark:\", "
+            "\"mark:\", ",
         ),
         (
             "an acknowledgement that is no expression",
             "\"^saved [0-9]+$\"",
-            "\"^saved [0-9+$\""
+            "\"^saved [0-9+$\"",
         ),
         (
             "an expression that is none",
             "says = \"pending since .* days\"",
-            "says = \"(pending\""
+            "says = \"(pending\"",
         ),
         (
             "an expression that is always found",
             "says = \"pending since .* days\"",
-            "says = \"\""
+            "says = \"\"",
         ),
         (
             "a name in capitals",
             "name = \"two-sessions\"",
-            "name = \"Two_Sessions\""
+            "name = \"Two_Sessions\"",
         ),
         (
             "a name of a process",
             "second = [\"prog\"]",
-            "\"second one\" = [\"prog\"]"
+            "\"second one\" = [\"prog\"]",
         ),
         (
             "a turn without until",
             "\"first until end\"",
-            "\"first to end\""
+            "\"first to end\"",
         ),
         (
             "a turn to a bare mark",
             "\"second until mark:loaded\"",
-            "\"second until loaded\""
+            "\"second until loaded\"",
         ),
         (
             "a turn with two blanks",
             "\"first until end\"",
-            "\"first  until end\""
+            "\"first  until end\"",
         ),
         ("a turn of nobody", "\"first until end\"", "\"until end\""),
         ("a NUL", "\"prog --again\"", "\"prog\\u0000\""),
-    ]));
+    ]);
+    insta::assert_snapshot!(report);
 }
 
 #[test]
 fn of_faults() {
-    insta::assert_snapshot!(report(&[
+    let report = report(&[
         (
             "a damage that does not exist",
             "\"truncated\", \"empty\"",
-            "\"truncatd\", \"empty\""
+            "\"truncatd\", \"empty\"",
         ),
         ("no damage", "[\"truncated\", \"empty\"]", "[]"),
         (
             "a file that is no state",
             "file = \"journal/0001\"",
-            "file = \"stat.json\""
+            "file = \"stat.json\"",
         ),
         (
             "a good verdict is expected",
             "expect = [\"lost\"]",
-            "expect = [\"serial\"]"
+            "expect = [\"serial\"]",
         ),
         (
             "what was not tried is expected",
             "expect = [\"lost\"]",
-            "expect = [\"skipped\"]"
+            "expect = [\"skipped\"]",
         ),
         (
             "a slip in a verdict",
             "expect = [\"lost\"]",
-            "expect = [\"losst\"]"
+            "expect = [\"losst\"]",
         ),
         (
             "an order with a stranger",
             "\"first until end\"",
-            "\"frist until end\""
+            "\"frist until end\"",
         ),
         (
             "no order",
             "order = [\"second until mark:loaded\", \"first until end\", \"second until end\"]",
-            "order = []"
+            "order = []",
         ),
         (
             "one process",
             "processes = { second = [\"prog\"], first = \"prog --slow\" }",
-            "processes = { second = [\"prog\"] }"
+            "processes = { second = [\"prog\"] }",
         ),
         (
             "a name twice",
             "name = \"old-pending\"",
-            "name = \"two-sessions\""
+            "name = \"two-sessions\"",
         ),
         (
             "no kill point",
             "at = [\"all\", 12, \"13\", \"12+4096\", \"rename#1\", \"mark:model-called\", \"mark:saved#2\"]",
-            "at = []"
+            "at = []",
         ),
-    ]));
+    ]);
+    insta::assert_snapshot!(report);
     let no_fault = LEAST.replace("[[fault]]\nkind = \"kill\"\n", "");
     insta::assert_snapshot!("of_faults_without_any", said(&no_fault));
     let one_table = LEAST.replace("[[fault]]", "[fault]");
@@ -337,20 +351,21 @@ fn of_faults() {
 
 #[test]
 fn of_folders() {
-    insta::assert_snapshot!(report(&[
+    let report = report(&[
         ("no root", "root = \".\"", "root = \"nowhere\""),
         ("no files", "files = \"start\"", "files = \"strat\""),
         (
             "files that are one file",
             "files = \"start\"",
-            "files = \"case.toml\""
+            "files = \"case.toml\"",
         ),
         (
             "no path, and no build that could make it",
             "build = \"make all\"\n",
-            ""
+            "",
         ),
-    ]));
+    ]);
+    insta::assert_snapshot!(report);
 }
 
 #[test]
@@ -394,4 +409,27 @@ fn columns_count_characters() {
     ));
     let errors = file.load().unwrap_err();
     assert_eq!((errors[0].line(), errors[0].column()), (Some(5), Some(26)));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, cases: 200, ..ProptestConfig::default() })]
+
+    /// Whatever is written into a file, it loads, or its mistakes have places that exist and can be shown in any width.
+    #[test]
+    fn any_text_gets_an_answer(
+        place in any::<prop::sample::Index>(),
+        cut in 0..40_usize,
+        text in "[\\[\\]{}=\"'#\n\r\t ,a-z0-9äß\u{1F980}\u{0}]{0,6}",
+        columns in 0..100_usize,
+    ) {
+        let start = place.index(FULL.len());
+        let end = (start + cut).min(FULL.len());
+        let changed = format!("{}{text}{}", &FULL[..start], &FULL[end..]);
+        let lines = changed.matches('\n').count() + 1;
+        for error in OneFile::new(&changed).load().err().unwrap_or_default() {
+            prop_assert!(error.line().is_some_and(|line| (1..=lines).contains(&line)), "{}", error);
+            prop_assert!(error.column().is_some_and(|column| column >= 1), "{}", error);
+            prop_assert!(error.render(columns).contains('^'));
+        }
+    }
 }

@@ -190,3 +190,18 @@ fn root_is_relative_to_the_file_and_path_to_root() {
     assert_eq!(scenario.root, home);
     assert_eq!(scenario.path, [home.join("bin")]);
 }
+
+#[test]
+fn limits_are_taken_themselves() {
+    for seconds in [1, 3600] {
+        let limit = format!("[subject]\ntime-limit = {seconds}");
+        let scenario = load_text(&LEAST.replace("[subject]", &limit)).unwrap();
+        assert_eq!(scenario.subject.time_limit, seconds);
+    }
+    let ops = LEAST.replace("kind = \"kill\"", "kind = \"kill\"\nat = [0, 4294967295]");
+    let scenario = load_text(&ops).unwrap();
+    let FaultKind::Kill { at } = &scenario.faults[0].kind else {
+        panic!()
+    };
+    assert_eq!(at[..], [KillPoint::After(0), KillPoint::After(u32::MAX)]);
+}

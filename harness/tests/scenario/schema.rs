@@ -238,7 +238,7 @@ fn beyond_a_schema(found: &str, expected: &str) -> bool {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, cases: 1500, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { failure_persistence: None, cases: 600, ..ProptestConfig::default() })]
 
     /// A file that was changed at one place is refused by the parser if the schema refuses it; and if the schema lets
     /// it through, what the parser finds is nothing that a schema could say.

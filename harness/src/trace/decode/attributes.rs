@@ -33,7 +33,7 @@ struct Object {
 }
 
 enum Reach {
-    Target(Target),
+    Target(Box<Target>),
     Descriptor(i32),
 }
 

@@ -56,6 +56,8 @@ pub(super) struct Pending {
     pub(super) preview: Option<OpKind>,
     /// The file, for what cannot be told by an op.
     pub(super) path: Option<PathBuf>,
+    /// What to put back into the program's memory at the exit: address and value.
+    pub(super) restore: Option<(u64, u64)>,
     then: Then,
 }
 
@@ -84,6 +86,7 @@ impl Pending {
             tells_failure,
             preview,
             path,
+            restore: None,
             then: Box::new(then),
         }
     }
@@ -177,6 +180,8 @@ impl<'a> Ask<'a> {
             Call::Mkdir | Call::Mkdirat => names::mkdir(self),
             Call::Mknod | Call::Mknodat | Call::Bind => names::mknod(self),
             Call::Flock | Call::Fcntl => locks::decode(self),
+            // It ends the other threads of its process, and returns only where it fails.
+            Call::Execve | Call::Execveat => Some(Pending::event(self, |_, _| Vec::new()).free()),
             Call::Clone | Call::Clone3 | Call::ExitGroup | Call::IoUringSetup | Call::IoSetup => {
                 None
             }

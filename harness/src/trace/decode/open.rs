@@ -71,7 +71,7 @@ pub(super) fn decode(ask: &Ask<'_>) -> Option<Pending> {
     let exclusive = request.flags & libc::O_CREAT != 0 && request.flags & libc::O_EXCL != 0;
     let follow = request.flags & libc::O_NOFOLLOW == 0 && !exclusive;
     match ask.view().resolve_at(request.folder, request.path, follow) {
-        Place::Watched(target) => named(ask, &request, target, writes),
+        Place::Watched(target) => named(ask, &request, *target, writes),
         Place::Descriptor(fd) => {
             let file = ask.world.file_at(ask.tid, fd)?;
             Some(existing(ask, &request, ask.world.path(file), Some(file)))
@@ -257,7 +257,7 @@ pub(super) fn close(ask: &Ask<'_>) -> Option<Pending> {
         return None;
     }
     let closing = match ask.call {
-        Call::CloseRange if ask.args[2] as u32 & libc::CLOSE_RANGE_CLOEXEC as u32 != 0 => {
+        Call::CloseRange if ask.args[2] as u32 & libc::CLOSE_RANGE_CLOEXEC != 0 => {
             return None;
         }
         Call::CloseRange => None,

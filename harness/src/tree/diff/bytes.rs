@@ -293,3 +293,6 @@ fn hex(bytes: &[u8], block: &Block) -> String {
     };
     format!("{:47} |{letters}|{more}", digits.join(" "))
 }
+
+#[cfg(test)]
+mod tests;

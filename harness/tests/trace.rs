@@ -1,0 +1,18 @@
+//! The tracer on small C programs: what they do to a folder, and what its log says they did, must be the same.
+
+#[path = "trace/events.rs"]
+mod events;
+#[path = "trace/faithful.rs"]
+mod faithful;
+#[path = "trace/folders.rs"]
+mod folders;
+#[path = "trace/kills.rs"]
+mod kills;
+#[path = "trace/lives.rs"]
+mod lives;
+#[path = "trace/replay.rs"]
+mod replay;
+#[path = "trace/steering.rs"]
+mod steering;
+#[path = "trace/support.rs"]
+mod support;

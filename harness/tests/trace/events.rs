@@ -1,0 +1,225 @@
+//! Events that are no ops: marks, closes, reads, output, and what is a gap.
+
+use std::path::Path;
+
+use crashlab::op::{Event, Stream, What};
+use crashlab::recording::Trace;
+use crashlab::subject::{Exit, OUTPUT_LIMIT, Program};
+use crashlab::trace::{self, Options, Undisturbed};
+
+use crate::support::{
+    assert_success, folder, is_root, log, marks, nothing, options, program, sandbox, subject,
+    undisturbed,
+};
+
+fn position(trace: &Trace, wanted: impl Fn(&What) -> bool) -> Vec<usize> {
+    let found = |(index, event): (usize, &Event)| wanted(&event.what).then_some(index);
+    trace.events.iter().enumerate().filter_map(found).collect()
+}
+
+#[test]
+fn marks_by_all_forms() {
+    let (trace, _) = undisturbed(subject("marks", &[]), nothing);
+    assert_success(&trace);
+    assert_eq!(marks(&trace), ["one", "two", "three"]);
+}
+
+#[test]
+fn only_the_last_close_counts() {
+    let (trace, _) = undisturbed(subject("closes", &[]), nothing);
+    assert_success(&trace);
+    let closes = position(
+        &trace,
+        |what| matches!(what, What::Close { path, .. } if path == Path::new("a")),
+    );
+    let mark = |name: &str| position(&trace, |what| *what == What::Mark(name.into()))[0];
+    assert_eq!(closes.len(), 1, "{}", log(&trace));
+    assert!(
+        mark("second-closed") < closes[0] && closes[0] < mark("child-ended"),
+        "{}",
+        log(&trace)
+    );
+}
+
+#[test]
+fn every_close_of_a_simple_program() {
+    let (trace, _) = undisturbed(subject("dup", &[]), nothing);
+    let paths: Vec<_> = trace
+        .events
+        .iter()
+        .filter_map(|event| match &event.what {
+            What::Close { path, .. } => Some(path.to_string_lossy().into_owned()),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(paths, ["a", "b"], "{}", log(&trace));
+}
+
+#[test]
+fn reads_only_where_asked_for() {
+    let kinds = |reads| {
+        let sandbox = sandbox();
+        std::fs::write(sandbox.work().join("given"), "text").unwrap();
+        let options = Options { reads, ..options() };
+        let trace = trace::run(
+            &[subject("reads", &[])],
+            &sandbox,
+            &options,
+            &mut Undisturbed,
+        )
+        .unwrap();
+        assert_success(&trace);
+        let opened = position(
+            &trace,
+            |what| matches!(what, What::Open { path, readable: true, writable: false, .. } if path == Path::new("given")),
+        );
+        let read = position(
+            &trace,
+            |what| matches!(what, What::Read { path, .. } if path == Path::new("given")),
+        );
+        let failed = position(&trace, |what| matches!(what, What::Failed { .. }));
+        assert!(failed.is_empty(), "{}", log(&trace));
+        (opened.len(), read.len())
+    };
+    assert_eq!(kinds(true), (1, 3));
+    assert_eq!(kinds(false), (0, 0));
+}
+
+#[test]
+fn failures_say_what_and_why() {
+    let (trace, _) = undisturbed(subject("renameat2", &[]), nothing);
+    let expected = What::Failed {
+        call: "renameat2".into(),
+        path: Some("a".into()),
+        errno: nix::libc::EEXIST,
+    };
+    assert_eq!(
+        position(&trace, |what| *what == expected).len(),
+        1,
+        "{}",
+        log(&trace)
+    );
+}
+
+fn outputs(trace: &Trace, wanted: Stream) -> Vec<u8> {
+    let bytes = trace.events.iter().filter_map(|event| match &event.what {
+        What::Output { stream, bytes } if *stream == wanted => Some(bytes.clone()),
+        _ => None,
+    });
+    bytes.flatten().collect()
+}
+
+#[test]
+fn output_and_input() {
+    for (pipe, word) in [(false, "terminal"), (true, "pipe")] {
+        let program = Program {
+            stdin: b"from the lab\n".to_vec(),
+            pipe,
+            ..subject("output", &[])
+        };
+        let (trace, _) = undisturbed(program, nothing);
+        assert_success(&trace);
+        let expected = format!("{word}\nfrom the lab\n");
+        assert_eq!(String::from_utf8_lossy(&trace.ends[0].stdout), expected);
+        assert_eq!(trace.ends[0].stderr, b"to stderr\n");
+        assert_eq!(outputs(&trace, Stream::Stdout), expected.as_bytes());
+        assert_eq!(outputs(&trace, Stream::Stderr), b"to stderr\n");
+    }
+}
+
+#[test]
+fn much_output_is_cut_and_said_so() {
+    for pipe in [false, true] {
+        let program = Program {
+            pipe,
+            ..subject("flood", &["3000000"])
+        };
+        let (trace, _) = undisturbed(program, nothing);
+        assert_eq!(trace.ends[0].exit, Exit::Code(0));
+        assert_eq!(trace.ends[0].stdout, vec![b'o'; OUTPUT_LIMIT]);
+        assert_eq!(outputs(&trace, Stream::Stdout).len(), OUTPUT_LIMIT);
+        assert!(
+            trace
+                .gaps
+                .iter()
+                .any(|gap| gap.what.contains("thrown away")),
+            "{:?}",
+            trace.gaps
+        );
+    }
+}
+
+#[test]
+fn moves_across_the_border_are_gaps() {
+    let outside = folder();
+    let program = subject("outside", &[outside.path().to_str().unwrap()]);
+    let (trace, _) = undisturbed(program, nothing);
+    assert_success(&trace);
+    let gaps: Vec<_> = trace
+        .gaps
+        .iter()
+        .map(|gap| gap.path.as_deref().unwrap().to_str().unwrap())
+        .collect();
+    assert_eq!(gaps, ["inside", "back", "back"], "{}", log(&trace));
+    let calls: Vec<_> = trace.ops().map(|op| op.call.as_str()).collect();
+    assert_eq!(
+        calls,
+        ["open", "write", "write"].map(|call| if call == "open" { "openat" } else { call })
+    );
+}
+
+#[test]
+fn calls_of_another_table_are_one_gap() {
+    let (trace, _) = undisturbed(subject("foreign", &[]), nothing);
+    if trace.ends[0].exit == Exit::Code(77) {
+        eprintln!("skipped: this kernel runs no 32-bit calls");
+        return;
+    }
+    assert_success(&trace);
+    assert_eq!(trace.gaps.len(), 1, "{}", log(&trace));
+}
+
+#[test]
+fn an_ignored_set_uid_bit_is_a_gap() {
+    use std::os::unix::fs::{PermissionsExt, chown};
+    if !is_root() {
+        eprintln!("skipped: only root can give a program away");
+        return;
+    }
+    let elsewhere = folder();
+    std::fs::set_permissions(elsewhere.path(), PermissionsExt::from_mode(0o755)).unwrap();
+    let copy = elsewhere.path().join("program");
+    std::fs::copy(program("marks"), &copy).unwrap();
+    chown(&copy, Some(12), None).unwrap();
+    std::fs::set_permissions(&copy, PermissionsExt::from_mode(0o4755)).unwrap();
+    let program = Program {
+        argv: vec![copy.into()],
+        ..subject("marks", &[])
+    };
+    let (trace, _) = undisturbed(program, nothing);
+    assert_success(&trace);
+    assert!(
+        trace.gaps.iter().any(|gap| gap.what.contains("set-uid")),
+        "{}",
+        log(&trace)
+    );
+}
+
+#[test]
+fn lines_are_aligned() {
+    let (trace, _) = undisturbed(subject("renameat2", &[]), nothing);
+    let lines: Vec<String> = trace.events.iter().map(trace::describe).collect();
+    let rename = lines.iter().find(|line| line.contains("<->")).unwrap();
+    let column = |line: &str, word: &str| line.find(word).unwrap();
+    assert_eq!(
+        column(rename, "renameat2"),
+        column(&lines[0], "executed"),
+        "{lines:#?}"
+    );
+    assert!(rename.ends_with("a <-> b"), "{rename}");
+    let failed = lines.iter().find(|line| line.contains("EEXIST")).unwrap();
+    assert!(
+        failed.contains("renameat2") && failed.contains("a  = EEXIST (File exists)"),
+        "{failed}"
+    );
+}

@@ -1,0 +1,92 @@
+//! For each subject: its log, replayed by plain calls into an empty folder, gives the folder that it left.
+
+use std::path::Path;
+
+use crashlab::recording::Trace;
+use crashlab::sandbox::Sandbox;
+use crashlab::subject::Exit;
+
+use crate::replay::Replay;
+use crate::support::{assert_success, folder, log, nothing, subject, undisturbed};
+use crate::{folders, support};
+
+/// Both folders must be equal.
+pub(crate) fn assert_faithful(trace: &Trace, sandbox: &Sandbox, prepare: fn(&Path)) {
+    let copy = folder();
+    prepare(copy.path());
+    Replay::into(copy.path()).all(trace.ops());
+    let (real, replayed) = (folders::read(sandbox.work()), folders::read(copy.path()));
+    assert_eq!(
+        real,
+        replayed,
+        "the run left, and its log gives:\n{}",
+        log(trace)
+    );
+}
+
+fn faithful(name: &str, args: &[&str]) -> Trace {
+    let (trace, sandbox) = undisturbed(subject(name, args), nothing);
+    assert_success(&trace);
+    assert_faithful(&trace, &sandbox, nothing);
+    assert!(trace.gaps.is_empty(), "{}", log(&trace));
+    assert!(trace.ops().count() > 0, "{}", log(&trace));
+    trace
+}
+
+macro_rules! faithful {
+    ($($name:ident)*) => {
+        $(#[test] fn $name() { faithful(stringify!($name), &[]); })*
+    };
+}
+
+faithful! {
+    basic folders fork vfork exec threads exit_group dup chdir openat tmpfile renameat2 append pwritev copy_file_range
+    sendfile splice fallocate truncate links chmod chown utimens io_uring mmap nodes big
+}
+
+#[test]
+fn static_binary() {
+    faithful("static", &[]);
+}
+
+#[test]
+fn xattr() {
+    let (trace, sandbox) = undisturbed(subject("xattr", &[]), nothing);
+    assert_success(&trace);
+    assert_faithful(&trace, &sandbox, nothing);
+}
+
+#[test]
+fn signals() {
+    let (trace, sandbox) = undisturbed(subject("signals", &[]), nothing);
+    let stderr = String::from_utf8_lossy(&trace.ends[0].stderr);
+    assert_eq!(
+        trace.ends[0].exit,
+        Exit::Signal(9),
+        "{stderr}{}",
+        log(&trace)
+    );
+    assert_faithful(&trace, &sandbox, nothing);
+    let handled = std::fs::read(sandbox.work().join("handled")).unwrap();
+    assert!(handled.starts_with(b"usr1\n"), "the handler ran");
+    assert!(
+        sandbox.work().join("after-stop").exists(),
+        "{}",
+        log(&trace)
+    );
+}
+
+fn with_files(folder: &Path) {
+    std::fs::write(folder.join("a"), "was there before").unwrap();
+    std::fs::write(folder.join("gone"), "too").unwrap();
+    std::fs::hard_link(folder.join("gone"), folder.join("second-name")).unwrap();
+    std::fs::create_dir(folder.join("d")).unwrap();
+    std::fs::write(folder.join("d/x"), "deep").unwrap();
+}
+
+#[test]
+fn files_that_were_there_before() {
+    let (trace, sandbox) = undisturbed(support::subject("basic", &[]), with_files);
+    assert_success(&trace);
+    assert_faithful(&trace, &sandbox, with_files);
+}

@@ -1,0 +1,233 @@
+//! How runs begin and end: errors, time limits, what is left running, several at a time, without privileges.
+
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+use std::time::Duration;
+
+use crashlab::op::What;
+use crashlab::subject::{Exit, Program};
+use crashlab::trace::{self, Options, TraceError, Undisturbed};
+use nix::sched::sched_getaffinity;
+use nix::unistd::Pid;
+
+use crate::faithful::assert_faithful;
+use crate::support::{
+    PROGRAMS, assert_success, folder, is_root, log, nothing, options, program, sandbox, subject,
+    undisturbed,
+};
+
+/// A word that no other process has in its arguments.
+fn unique(test: &str) -> String {
+    format!("crashlab-{test}-{}", std::process::id())
+}
+
+fn processes_with(word: &str) -> usize {
+    let processes = std::fs::read_dir("/proc").unwrap().filter_map(|entry| {
+        let line = std::fs::read(entry.ok()?.path().join("cmdline")).ok()?;
+        String::from_utf8_lossy(&line).contains(word).then_some(())
+    });
+    // This process may have been told to run the one test of that name.
+    processes.count()
+}
+
+fn with_limit(
+    program: Program,
+    limit: Duration,
+) -> (crashlab::recording::Trace, crashlab::sandbox::Sandbox) {
+    let sandbox = sandbox();
+    let options = Options {
+        time_limit: limit,
+        ..options()
+    };
+    let trace = trace::run(&[program], &sandbox, &options, &mut Undisturbed).unwrap();
+    (trace, sandbox)
+}
+
+#[test]
+fn a_daemon_ends_with_the_run() {
+    let word = unique("daemon");
+    let (trace, sandbox) = undisturbed(subject("daemon", &[&word]), nothing);
+    assert_success(&trace);
+    assert_eq!(processes_with(&word), 0);
+    assert_faithful(&trace, &sandbox, nothing);
+    let ended = |what: &What| matches!(what, What::Ended { status } if status == "signal 9");
+    assert!(
+        trace.events.iter().any(|event| ended(&event.what)),
+        "{}",
+        log(&trace)
+    );
+}
+
+#[test]
+fn the_time_limit_ends_everything() {
+    for what in ["sleep", "writes"] {
+        let word = unique(what);
+        let (trace, sandbox) =
+            with_limit(subject("flood", &[what, &word]), Duration::from_millis(300));
+        assert_eq!(trace.ends[0].exit, Exit::TimedOut, "{}", log(&trace));
+        assert_eq!(processes_with(&word), 0);
+        assert_faithful(&trace, &sandbox, nothing);
+        assert!(trace.gaps.is_empty(), "{:?}", trace.gaps);
+        assert!(trace.ops().count() > 0, "it had begun");
+    }
+}
+
+#[test]
+fn a_fork_bomb_is_bounded() {
+    let word = unique("forks");
+    let (trace, _) = undisturbed(subject("flood", &["forks", &word]), nothing);
+    assert_eq!(trace.ends[0].exit, Exit::Killed);
+    assert_eq!(processes_with(&word), 0);
+    assert!(
+        trace
+            .gaps
+            .iter()
+            .any(|gap| gap.what.contains("processes at a time")),
+        "{:?}",
+        trace.gaps
+    );
+}
+
+fn spawn_error(argv: &[&str], env: &[(&str, &str)]) -> (String, String, std::io::Error) {
+    let program = Program {
+        argv: argv.iter().map(Into::into).collect(),
+        env: env
+            .iter()
+            .map(|(key, value)| (key.into(), value.into()))
+            .collect(),
+        ..subject("basic", &[])
+    };
+    match trace::run(&[program], &sandbox(), &options(), &mut Undisturbed) {
+        Err(TraceError::Spawn {
+            program,
+            stage,
+            source,
+        }) => (program, stage, source),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn spawn_errors_say_what_failed() {
+    let (name, stage, source) = spawn_error(&["/no/such/program"], &[]);
+    assert_eq!(
+        (name.as_str(), stage.as_str()),
+        ("/no/such/program", "execute it")
+    );
+    assert_eq!(source.raw_os_error(), Some(nix::libc::ENOENT));
+    let bin = folder();
+    std::fs::write(bin.path().join("plain"), "no program").unwrap();
+    let path = bin.path().to_str().unwrap();
+    let (_, _, source) = spawn_error(&["plain"], &[("PATH", path)]);
+    assert_eq!(source.raw_os_error(), Some(nix::libc::EACCES));
+    std::fs::set_permissions(bin.path().join("plain"), PermissionsExt::from_mode(0o755)).unwrap();
+    let (_, _, source) = spawn_error(&["plain"], &[("PATH", path)]);
+    assert_eq!(source.raw_os_error(), Some(nix::libc::ENOEXEC));
+    let (_, stage, _) = spawn_error(&["plain", "a\0b"], &[("PATH", path)]);
+    assert_eq!(stage, "pass its arguments");
+    spawn_error(&[], &[]);
+    spawn_error(&[""], &[]);
+}
+
+#[test]
+fn a_program_is_found_in_its_own_path() {
+    let bin = program("marks").parent().unwrap().to_owned();
+    let path = format!("/no/such/folder:{}", bin.display());
+    let env = vec![("PATH".into(), path.into())];
+    let program = Program {
+        argv: vec!["marks".into()],
+        env,
+        ..subject("marks", &[])
+    };
+    assert_success(&undisturbed(program, nothing).0);
+}
+
+#[test]
+fn when_the_second_cannot_start_the_first_is_ended() {
+    let word = unique("first");
+    let programs = [
+        subject("flood", &["sleep", &word]),
+        Program {
+            argv: vec!["/no/such/program".into()],
+            ..subject("basic", &[])
+        },
+    ];
+    assert!(trace::run(&programs, &sandbox(), &options(), &mut Undisturbed).is_err());
+    assert_eq!(processes_with(&word), 0);
+}
+
+#[test]
+fn several_runs_at_a_time() {
+    std::thread::scope(|scope| {
+        for name in ["threads", "fork", "basic", "daemon", "mmap", "exec"] {
+            scope.spawn(move || {
+                let (trace, sandbox) = undisturbed(subject(name, &[]), nothing);
+                assert_success(&trace);
+                assert_faithful(&trace, &sandbox, nothing);
+            });
+        }
+    });
+}
+
+#[test]
+fn pinned_for_the_run_only() {
+    let before = sched_getaffinity(Pid::from_raw(0)).unwrap();
+    let processor = (0..1024).find(|index| before.is_set(*index).unwrap_or(false));
+    let options = Options {
+        pin: processor,
+        ..options()
+    };
+    let trace = trace::run(
+        &[subject("fork", &[])],
+        &sandbox(),
+        &options,
+        &mut Undisturbed,
+    )
+    .unwrap();
+    assert_success(&trace);
+    assert_eq!(sched_getaffinity(Pid::from_raw(0)).unwrap(), before);
+    let none = Options {
+        pin: Some(1023),
+        ..options
+    };
+    let refused = trace::run(&[subject("fork", &[])], &sandbox(), &none, &mut Undisturbed);
+    assert!(matches!(refused, Err(TraceError::Unavailable { .. })));
+}
+
+/// All other tests once more as `nobody`, in a process of its own.
+#[test]
+fn without_privileges() {
+    if !is_root() {
+        return; // all tests ran without
+    }
+    const NOBODY: u32 = 65534;
+    let elsewhere = folder();
+    std::fs::set_permissions(elsewhere.path(), PermissionsExt::from_mode(0o755)).unwrap();
+    let tests = elsewhere.path().join("tests");
+    std::fs::copy(std::env::current_exe().unwrap(), &tests).unwrap();
+    let programs = elsewhere.path().join("programs");
+    std::fs::create_dir(&programs).unwrap();
+    for entry in program("basic").parent().unwrap().read_dir().unwrap() {
+        let entry = entry.unwrap();
+        std::fs::copy(entry.path(), programs.join(entry.file_name())).unwrap();
+    }
+    let output = Command::new(&tests)
+        .args([
+            "faithful",
+            "kills::after_every_op",
+            "steering",
+            "--test-threads=2",
+        ])
+        .env(PROGRAMS, &programs)
+        .current_dir("/")
+        .uid(NOBODY)
+        .gid(NOBODY)
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(
+        output.status.success() && text.contains("faithful::basic ... ok"),
+        "{text}"
+    );
+}

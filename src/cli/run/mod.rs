@@ -1,0 +1,140 @@
+//! `run`: sessions one after another, until the plan, the queue or the budget ends, or a person stops them.
+
+mod budget;
+mod report;
+
+use super::args::RunArgs;
+use super::error::CliError;
+use super::out::{Out, say};
+use super::place::{self, Place};
+use crate::exit::Exit;
+use crate::session::{Limits, Outcome, Session, Worked};
+use crate::trace::Trace;
+use crate::{history, queue};
+use budget::Budget;
+use report::{End, Summary, print_session};
+
+pub(super) fn run(args: &RunArgs, out: &mut Out) -> Result<Exit, CliError> {
+    let place = Place::open(&args.place)?;
+    let model = args.model.open()?;
+    let corpus = place::corpus(args.corpus.as_deref())?;
+    let fresh = place::questions(&args.fresh)?;
+    let mut trace = open_trace(args)?;
+    tell_of_start(args, &place, &fresh);
+    let mut budget = Budget {
+        tokens_max: args.max_tokens,
+        tokens_used: 0,
+        seconds_max: args.max_seconds,
+        watch: place.clock.stopwatch(),
+    };
+    let mut session = Session {
+        store: &*place.store,
+        model: &*model,
+        corpus: &corpus,
+        questions: &fresh,
+        log: &place.log,
+        clock: place.clock,
+        limits: Limits::default(),
+    };
+    let planned = match args.until_empty {
+        true => u64::MAX,
+        false => args.sessions.unwrap_or(1),
+    };
+    let mut sessions = 0;
+    let end = work(
+        &place,
+        &mut session,
+        planned,
+        &mut budget,
+        &mut trace,
+        &mut |done| {
+            sessions += 1;
+            print_session(out, args.place.json, done);
+        },
+    );
+    if let Some((path, error)) = trace.failure() {
+        say(&format!(
+            "warning: {}: cannot write the trace: {error}",
+            path.display()
+        ));
+    }
+    let summary = Summary::new(end?, sessions, &budget, &place, &fresh)?;
+    match args.place.json {
+        true => summary.print_json(out),
+        false => summary.print(out, &place),
+    }
+    Ok(Exit::Done)
+}
+
+fn work(
+    place: &Place,
+    session: &mut Session<'_>,
+    planned: u64,
+    budget: &mut Budget,
+    trace: &mut Trace,
+    on_session: &mut dyn FnMut(&Worked),
+) -> Result<End, CliError> {
+    for _ in 0..planned {
+        if let Some(stopped) = place.stop.read()? {
+            return Ok(End::Stopped(stopped));
+        }
+        let Some(limits) = budget.limits() else {
+            return Ok(End::Seconds);
+        };
+        session.limits = limits;
+        let outcome = session.run(trace);
+        place.warn_of_log();
+        let outcome = outcome.map_err(|source| CliError::Session {
+            path: place.path.clone(),
+            source,
+        })?;
+        match outcome {
+            Outcome::Empty => return Ok(End::Empty),
+            Outcome::OverBudget { .. } => return Ok(End::Tokens),
+            Outcome::Worked(done) => {
+                budget.tokens_used += done.tokens_in + done.tokens_out;
+                on_session(&done);
+            }
+        }
+    }
+    Ok(End::Sessions)
+}
+
+fn open_trace(args: &RunArgs) -> Result<Trace, CliError> {
+    match &args.trace {
+        None => Ok(Trace::Off),
+        Some(path) => Trace::to_file(path).map_err(|source| CliError::File {
+            path: path.clone(),
+            what: "write the trace",
+            source,
+        }),
+    }
+}
+
+/// Two things that a user would want to know before the first session. What cannot be read is the session's to report.
+fn tell_of_start(args: &RunArgs, place: &Place, fresh: &[String]) {
+    let path = place.path.display();
+    match place.store.read() {
+        Ok(None) => {
+            let sessions = history::sessions(&place.log.read().unwrap_or_default().entries);
+            let recorded = sessions.iter().filter(|s| s.recorded()).count();
+            if recorded > 0 {
+                say(&format!(
+                    "warning: {path}: there is no checkpoint, although its log tells of {recorded} sessions that recorded something; this starts a fresh queue"
+                ));
+            }
+        }
+        Ok(Some(loaded)) if args.fresh.given() => {
+            let unknown = fresh
+                .iter()
+                .filter(|q| !queue::knows(&loaded.checkpoint, q))
+                .count();
+            if unknown > 0 {
+                say(&format!(
+                    "warning: {path}: there is a checkpoint, so the questions given were not queued; {unknown} of them are not in it"
+                ));
+            }
+        }
+        _ => {}
+    }
+}
