@@ -2,20 +2,11 @@
 
 /// The corpus as `(file name without .md, content)`, in the order of the names.
 pub const CORPUS: [(&str, &str); 5] = [
-    (
-        "databases",
-        include_str!("../scenarios/corpus/databases.md"),
-    ),
-    (
-        "filesystems",
-        include_str!("../scenarios/corpus/filesystems.md"),
-    ),
+    ("databases", include_str!("../scenarios/corpus/databases.md")),
+    ("filesystems", include_str!("../scenarios/corpus/filesystems.md")),
     ("linux", include_str!("../scenarios/corpus/linux.md")),
     ("posix", include_str!("../scenarios/corpus/posix.md")),
-    (
-        "schedulers",
-        include_str!("../scenarios/corpus/schedulers.md"),
-    ),
+    ("schedulers", include_str!("../scenarios/corpus/schedulers.md")),
 ];
 
 /// The questions, one a line.

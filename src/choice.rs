@@ -78,10 +78,7 @@ impl Choice {
         }
         match reply.calls.as_slice() {
             [] if reply.text.is_empty() => Err(BadReply::Empty),
-            [] => Ok(Choice::Answer {
-                text: reply.text.clone(),
-                citations: Vec::new(),
-            }),
+            [] => Ok(Choice::Answer { text: reply.text.clone(), citations: Vec::new() }),
             [call] => Self::from_call(call),
             calls => Err(BadReply::SeveralCalls {
                 names: calls.iter().map(|call| call.name.clone()).collect(),
@@ -99,9 +96,7 @@ impl Choice {
                 let FlagArguments { reason } = arguments(FLAG, call)?;
                 Ok(Choice::Flag { reason })
             }
-            name => Err(BadReply::UnknownTool {
-                name: name.to_owned(),
-            }),
+            name => Err(BadReply::UnknownTool { name: name.to_owned() }),
         }
     }
 
@@ -148,23 +143,16 @@ mod tests {
 
     #[test]
     fn one_well_formed_call_is_a_choice() {
-        let answer = reply(
-            "thinking aloud",
-            &[(ANSWER, r#" {"citations": ["a#1"], "text": "yes"}"#)],
-        );
+        let answer =
+            reply("thinking aloud", &[(ANSWER, r#" {"citations": ["a#1"], "text": "yes"}"#)]);
         assert_eq!(
             Choice::from_reply(&answer),
-            Ok(Choice::Answer {
-                text: "yes".into(),
-                citations: vec!["a#1".into()]
-            })
+            Ok(Choice::Answer { text: "yes".into(), citations: vec!["a#1".into()] })
         );
         let flag = reply("", &[(FLAG, r#"{"reason": "sources disagree"}"#)]);
         assert_eq!(
             Choice::from_reply(&flag),
-            Ok(Choice::Flag {
-                reason: "sources disagree".into()
-            })
+            Ok(Choice::Flag { reason: "sources disagree".into() })
         );
     }
 
@@ -172,10 +160,7 @@ mod tests {
     fn plain_text_is_an_answer_without_citations() {
         assert_eq!(
             Choice::from_reply(&reply("just so", &[])),
-            Ok(Choice::Answer {
-                text: "just so".into(),
-                citations: vec![]
-            })
+            Ok(Choice::Answer { text: "just so".into(), citations: vec![] })
         );
     }
 
@@ -213,10 +198,7 @@ mod tests {
     #[test]
     fn unknown_tools_several_calls_cut_and_empty_replies_are_refused() {
         let unknown = reply("", &[("launch", "{}")]);
-        assert!(matches!(
-            Choice::from_reply(&unknown),
-            Err(BadReply::UnknownTool { .. })
-        ));
+        assert!(matches!(Choice::from_reply(&unknown), Err(BadReply::UnknownTool { .. })));
 
         let good = (ANSWER, r#"{"text": "a", "citations": []}"#);
         for calls in [[good, (FLAG, r#"{"reason": "b"}"#)], [good, good]] {

@@ -45,8 +45,7 @@ pub struct Stopwatch {
 impl Stopwatch {
     /// Time since the start.
     pub fn elapsed(&self) -> Duration {
-        self.started
-            .map_or(Duration::ZERO, |started| started.elapsed())
+        self.started.map_or(Duration::ZERO, |started| started.elapsed())
     }
 
     /// Whole milliseconds since the start.
@@ -74,14 +73,8 @@ mod tests {
     fn moments_have_one_width_and_end_in_z() {
         let whole: Timestamp = "2026-03-01T00:00:00Z".parse().unwrap();
         let fine: Timestamp = "2026-03-01T00:00:00.123999Z".parse().unwrap();
-        assert_eq!(
-            rfc3339(Clock::Fixed(whole).now()),
-            "2026-03-01T00:00:00.000Z"
-        );
-        assert_eq!(
-            rfc3339(Clock::Fixed(fine).now()),
-            "2026-03-01T00:00:00.124Z"
-        );
+        assert_eq!(rfc3339(Clock::Fixed(whole).now()), "2026-03-01T00:00:00.000Z");
+        assert_eq!(rfc3339(Clock::Fixed(fine).now()), "2026-03-01T00:00:00.124Z");
     }
 
     #[test]

@@ -59,9 +59,7 @@ pub struct StopError {
 impl StopFile {
     /// The stop file beside the checkpoint file `target`, whose links are resolved.
     pub fn beside(target: &Path) -> Self {
-        StopFile {
-            path: beside(target, ".stop"),
-        }
+        StopFile { path: beside(target, ".stop") }
     }
 
     /// Where it is.
@@ -91,11 +89,7 @@ impl StopFile {
     ///
     /// [`StopError`].
     pub fn set(&self, stopped: &Stopped) -> Result<bool, StopError> {
-        let is_new = match File::options()
-            .write(true)
-            .create_new(true)
-            .open(&self.path)
-        {
+        let is_new = match File::options().write(true).create_new(true).open(&self.path) {
             Ok(mut file) => {
                 let mut line = serde_json::to_vec(stopped).unwrap_or_default();
                 line.push(b'\n');
@@ -150,10 +144,7 @@ mod tests {
         let stop = StopFile::beside(&folder.path().join("s.json"));
         assert_eq!(stop.path(), folder.path().join("s.json.stop"));
         assert_eq!(stop.read().unwrap(), None);
-        let ann = Stopped {
-            by: Some("ann".into()),
-            ..Stopped::default()
-        };
+        let ann = Stopped { by: Some("ann".into()), ..Stopped::default() };
         assert!(stop.set(&ann).unwrap());
         assert!(!stop.set(&Stopped::default()).unwrap());
         assert_eq!(stop.read().unwrap(), Some(ann));

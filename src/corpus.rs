@@ -104,9 +104,7 @@ impl Corpus {
             }
         }
         if paths.is_empty() {
-            return Err(CorpusError::Empty {
-                path: folder.into(),
-            });
+            return Err(CorpusError::Empty { path: folder.into() });
         }
         paths.sort();
         let mut files = Vec::new();
@@ -118,11 +116,7 @@ impl Corpus {
                 _ => return Err(CorpusError::NotText { path }),
             }
         }
-        Self::from_files(
-            files
-                .iter()
-                .map(|(stem, text)| (stem.as_str(), text.as_str())),
-        )
+        Self::from_files(files.iter().map(|(stem, text)| (stem.as_str(), text.as_str())))
     }
 
     /// A corpus of `(file name without .md, content)`, in the order given.
@@ -157,11 +151,7 @@ fn parse(file: &str, content: &str) -> Result<Vec<Section>, CorpusError> {
     for (index, line) in content.lines().enumerate() {
         if let Some((number, title)) = heading(line) {
             if sections.iter().any(|section| section.number == number) {
-                return Err(CorpusError::Twice {
-                    file: file.to_owned(),
-                    line: index + 1,
-                    number,
-                });
+                return Err(CorpusError::Twice { file: file.to_owned(), line: index + 1, number });
             }
             sections.push(Section {
                 file: file.to_owned(),
@@ -170,9 +160,7 @@ fn parse(file: &str, content: &str) -> Result<Vec<Section>, CorpusError> {
                 text: std::mem::take(&mut preamble),
             });
         } else {
-            let text = sections
-                .last_mut()
-                .map_or(&mut preamble, |section| &mut section.text);
+            let text = sections.last_mut().map_or(&mut preamble, |section| &mut section.text);
             text.push_str(line);
             text.push('\n');
         }
@@ -239,21 +227,13 @@ mod tests {
 
     #[test]
     fn a_change_of_title_or_text_changes_the_digest() {
-        let base = Section {
-            file: "f".into(),
-            number: 1,
-            title: "t".into(),
-            text: "x".into(),
-        };
+        let base = Section { file: "f".into(), number: 1, title: "t".into(), text: "x".into() };
         // printf 't\nx' | sha256sum
         assert_eq!(
             base.sha256(),
             "8e2cbe3b93266a53e7bb3cb6ff01ab5e8e8559793942ffa6abaa7ff665d8caf5"
         );
-        let retitled = Section {
-            title: "u".into(),
-            ..base.clone()
-        };
+        let retitled = Section { title: "u".into(), ..base.clone() };
         assert_ne!(base.sha256(), retitled.sha256());
     }
 }

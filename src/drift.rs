@@ -62,18 +62,16 @@ impl fmt::Display for Finding {
         match &self.drift {
             Drift::Gone => write!(f, "it is gone"),
             Drift::Changed => write!(f, "it has changed since the answer"),
-            Drift::Unknown => write!(
-                f,
-                "the log does not tell what it was like when the answer was given"
-            ),
+            Drift::Unknown => {
+                write!(f, "the log does not tell what it was like when the answer was given")
+            }
             Drift::NotTheAnswer => {
                 write!(f, "the note is not the beginning of the recorded answer")
             }
             Drift::NoAnswer => write!(f, "no answer is recorded to the question of this note"),
-            Drift::Number(number) => write!(
-                f,
-                "the note says {number}, and no section that it cites does"
-            ),
+            Drift::Number(number) => {
+                write!(f, "the note says {number}, and no section that it cites does")
+            }
         }
     }
 }
@@ -107,11 +105,7 @@ pub fn check(checkpoint: &Checkpoint, corpus: &Corpus, log: &[Entry]) -> Report 
         }
         report.checked += 1;
         for (section, drift) in drifts(note, question, answer, corpus, log) {
-            report.findings.push(Finding {
-                note: note.clone(),
-                section: Some(section),
-                drift,
-            });
+            report.findings.push(Finding { note: note.clone(), section: Some(section), drift });
         }
     }
     report
@@ -123,8 +117,7 @@ fn answer_of<'a>(checkpoint: &'a Checkpoint, note: &str) -> Option<(&'a str, &'a
         .answers
         .iter()
         .filter(|(question, _)| {
-            note.strip_prefix(question.as_str())
-                .is_some_and(|rest| rest.starts_with(NOTE_ARROW))
+            note.strip_prefix(question.as_str()).is_some_and(|rest| rest.starts_with(NOTE_ARROW))
         })
         .max_by_key(|(question, _)| question.len())
         .map(|(question, answer)| (question.as_str(), answer))
@@ -167,18 +160,12 @@ fn drifts(
 }
 
 fn holds(section: &Section, number: &str) -> bool {
-    [&section.title, &section.text]
-        .iter()
-        .any(|text| numbers(text).iter().any(|n| n == number))
+    [&section.title, &section.text].iter().any(|text| numbers(text).iter().any(|n| n == number))
 }
 
 /// The numbers that begin in a note. Its end may have cut the last one: the answer tells how that goes on.
 fn numbers_of_note(beginning: &str, answer: &str) -> Vec<String> {
-    let source = if answer.starts_with(beginning) {
-        answer
-    } else {
-        beginning
-    };
+    let source = if answer.starts_with(beginning) { answer } else { beginning };
     spans(source)
         .into_iter()
         .filter(|(start, _)| *start < beginning.len())
@@ -206,9 +193,7 @@ fn spans(text: &str) -> Vec<(usize, String)> {
         let mut number = String::new();
         while at < chars.len() {
             let (_, c) = chars[at];
-            let digit_follows = chars
-                .get(at + 1)
-                .is_some_and(|(_, next)| next.is_ascii_digit());
+            let digit_follows = chars.get(at + 1).is_some_and(|(_, next)| next.is_ascii_digit());
             match c {
                 '0'..='9' => number.push(c),
                 '.' if digit_follows => number.push(c),

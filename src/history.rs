@@ -10,18 +10,10 @@ use crate::store::Holder;
 ///
 /// A decision names the checkpoint that it leads to. It was saved if that is what the next session or person found, or what is there now.
 pub fn settle(entries: Vec<Entry>, now: Option<&str>) -> Vec<Entry> {
-    let settled: Vec<Option<Event>> = (0..entries.len())
-        .map(|at| settled_event(&entries[at..], now))
-        .collect();
+    let settled: Vec<Option<Event>> =
+        (0..entries.len()).map(|at| settled_event(&entries[at..], now)).collect();
     let settled = entries.into_iter().zip(settled);
-    settled
-        .filter_map(|(Entry { time, .. }, event)| {
-            Some(Entry {
-                time,
-                event: event?,
-            })
-        })
-        .collect()
+    settled.filter_map(|(Entry { time, .. }, event)| Some(Entry { time, event: event? })).collect()
 }
 
 /// The first of these entries once what follows it is known.
@@ -113,9 +105,7 @@ pub fn sessions(entries: &[Entry]) -> Vec<SessionRecord> {
 pub fn flagged_at(entries: &[Entry], question: &str) -> Option<Timestamp> {
     let last = entries.iter().rev().find(|entry| match &entry.event {
         Event::End(end) => end.choice == Ending::Flag && end.question == question,
-        Event::Resolve {
-            question: resolved, ..
-        } => resolved == question,
+        Event::Resolve { question: resolved, .. } => resolved == question,
         _ => false,
     })?;
     matches!(last.event, Event::End(_)).then_some(last.time)
@@ -164,21 +154,13 @@ mod tests {
     use super::*;
 
     fn at(second: i64, event: Event) -> Entry {
-        Entry {
-            time: Timestamp::from_second(second).unwrap(),
-            event,
-        }
+        Entry { time: Timestamp::from_second(second).unwrap(), event }
     }
 
     fn start(second: i64, session: u64, pid: u32, question: &str) -> Entry {
         at(
             second,
-            Event::Start(Start {
-                session,
-                pid,
-                question: question.to_owned(),
-                before: None,
-            }),
+            Event::Start(Start { session, pid, question: question.to_owned(), before: None }),
         )
     }
 
@@ -230,10 +212,7 @@ mod tests {
         // Killed after its save, or before it.
         let saved = settle(killed.clone(), Some("h1"));
         assert_eq!(flagged_at(&saved, "q"), Timestamp::from_second(2).ok());
-        assert_eq!(
-            settle(killed.clone(), Some("h0")),
-            std::slice::from_ref(&began)
-        );
+        assert_eq!(settle(killed.clone(), Some("h0")), std::slice::from_ref(&began));
         assert_eq!(settle(killed.clone(), None), std::slice::from_ref(&began));
 
         // What the next one found counts, not what came of that.

@@ -170,10 +170,7 @@ impl Log {
 
     /// Adds a line. A failure is kept for [`take_failures`](Self::take_failures): the log must never stop the queue.
     pub fn record(&self, event: Event) {
-        let entry = Entry {
-            time: self.clock.now(),
-            event,
-        };
+        let entry = Entry { time: self.clock.now(), event };
         if let Err(source) = self.append(&entry) {
             self.failures.borrow_mut().push(LogError {
                 path: self.path.clone(),
@@ -229,11 +226,7 @@ impl Log {
         match std::fs::read(&self.path) {
             Ok(bytes) => Ok(ReadLog::parse(&bytes)),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(ReadLog::default()),
-            Err(source) => Err(LogError {
-                path: self.path.clone(),
-                step: "read",
-                source,
-            }),
+            Err(source) => Err(LogError { path: self.path.clone(), step: "read", source }),
         }
     }
 }
@@ -271,10 +264,8 @@ impl ReadLog {
     pub fn complaint(&self) -> Option<String> {
         let mut parts = Vec::new();
         if self.torn_bytes > 0 {
-            parts.push(format!(
-                "its last line is torn ({} bytes) and was dropped",
-                self.torn_bytes
-            ));
+            parts
+                .push(format!("its last line is torn ({} bytes) and was dropped", self.torn_bytes));
         }
         if !self.bad_lines.is_empty() {
             let lines: Vec<_> = self.bad_lines.iter().map(ToString::to_string).collect();
@@ -308,11 +299,7 @@ pub(crate) fn beside(target: &Path, suffix: &str) -> PathBuf {
 
 /// A folder's path that can be opened: the parent of a bare name is the current folder.
 pub(crate) fn folder_path(folder: &Path) -> &Path {
-    if folder.as_os_str().is_empty() {
-        Path::new(".")
-    } else {
-        folder
-    }
+    if folder.as_os_str().is_empty() { Path::new(".") } else { folder }
 }
 
 #[cfg(test)]
@@ -320,10 +307,7 @@ mod tests {
     use super::*;
 
     fn stop(by: &str) -> Event {
-        Event::Stop {
-            by: Some(by.to_owned()),
-            reason: None,
-        }
+        Event::Stop { by: Some(by.to_owned()), reason: None }
     }
 
     fn log_in(folder: &tempfile::TempDir) -> Log {
@@ -382,10 +366,7 @@ mod tests {
         let read = ReadLog::parse(b"{\"time\":\"2026-03-01T12:00:00Z\",\"event\":\"resume\",\"by\":null,\"reason\":null}\n\xff\xfe\n{}\n");
         assert_eq!(read.entries.len(), 1);
         assert_eq!(read.bad_lines, [2, 3]);
-        assert_eq!(
-            read.complaint().unwrap(),
-            "lines 2, 3 cannot be read and were skipped"
-        );
+        assert_eq!(read.complaint().unwrap(), "lines 2, 3 cannot be read and were skipped");
     }
 
     #[test]

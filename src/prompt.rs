@@ -22,11 +22,7 @@ const QUESTION: &str = "\n\nQuestion: ";
 pub fn messages(notes: &[String], sources: &[&Section], question: &str) -> Vec<Message> {
     let notes = match notes {
         [] => "(none yet)".to_owned(),
-        _ => notes
-            .iter()
-            .map(|note| format!("- {note}"))
-            .collect::<Vec<_>>()
-            .join("\n"),
+        _ => notes.iter().map(|note| format!("- {note}")).collect::<Vec<_>>().join("\n"),
     };
     let sources = match sources {
         [] => "(none)".to_owned(),
@@ -37,10 +33,7 @@ pub fn messages(notes: &[String], sources: &[&Section], question: &str) -> Vec<M
             .join("\n\n"),
     };
     vec![
-        Message {
-            role: Role::System,
-            content: SYSTEM.to_owned(),
-        },
+        Message { role: Role::System, content: SYSTEM.to_owned() },
         Message {
             role: Role::User,
             content: format!(
@@ -87,18 +80,12 @@ pub fn tools() -> Vec<Tool> {
 
 /// The last user message: all that a stub looks at.
 pub(crate) fn last_user_message(messages: &[Message]) -> &str {
-    messages
-        .iter()
-        .rev()
-        .find(|m| m.role == Role::User)
-        .map_or("", |m| m.content.as_str())
+    messages.iter().rev().find(|m| m.role == Role::User).map_or("", |m| m.content.as_str())
 }
 
 /// Whether `message` asks exactly `question`.
 pub(crate) fn asks(message: &str, question: &str) -> bool {
-    message
-        .strip_suffix(question)
-        .is_some_and(|before| before.ends_with(QUESTION))
+    message.strip_suffix(question).is_some_and(|before| before.ends_with(QUESTION))
 }
 
 /// Label and text of the first source in `message`.
@@ -106,11 +93,7 @@ pub(crate) fn first_source(message: &str) -> Option<(&str, &str)> {
     let (_, sources) = message.split_once(SOURCES)?;
     let (label, rest) = sources.strip_prefix('[')?.split_once("] ")?;
     let (_title, body) = rest.split_once('\n')?;
-    let end = body
-        .find("\n\n[")
-        .into_iter()
-        .chain(body.rfind(QUESTION))
-        .min()
-        .unwrap_or(body.len());
+    let end =
+        body.find("\n\n[").into_iter().chain(body.rfind(QUESTION)).min().unwrap_or(body.len());
     Some((label, &body[..end]))
 }

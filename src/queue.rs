@@ -17,10 +17,7 @@ pub enum StepError {
     #[error("the queue is empty")]
     Empty,
     /// `sessions_run` is at its end.
-    #[error(
-        "`sessions_run` is {}, the largest number it can hold; set it back by hand",
-        u64::MAX
-    )]
+    #[error("`sessions_run` is {}, the largest number it can hold; set it back by hand", u64::MAX)]
     CounterFull,
 }
 
@@ -57,10 +54,7 @@ fn nearest(near: &[String]) -> String {
     match near {
         [] => "; no pending question is spelled nearly like it; `pending` lists them".to_owned(),
         _ => {
-            let lines: Vec<_> = near
-                .iter()
-                .map(|question| format!("\n  {question}"))
-                .collect();
+            let lines: Vec<_> = near.iter().map(|question| format!("\n  {question}")).collect();
             format!("; did you mean:{}", lines.concat())
         }
     }
@@ -76,10 +70,7 @@ pub fn apply(checkpoint: &Checkpoint, choice: &Choice) -> Result<Checkpoint, Ste
     if next.queue.is_empty() {
         return Err(StepError::Empty);
     }
-    next.sessions_run = next
-        .sessions_run
-        .checked_add(1)
-        .ok_or(StepError::CounterFull)?;
+    next.sessions_run = next.sessions_run.checked_add(1).ok_or(StepError::CounterFull)?;
     let question = next.queue.remove(0);
     match choice {
         Choice::Answer { text, citations } => record(&mut next, question, text, citations),
@@ -130,13 +121,9 @@ fn record(checkpoint: &mut Checkpoint, question: String, text: &str, citations: 
     checkpoint.notes.push(note(&question, text));
     let surplus = checkpoint.notes.len().saturating_sub(MAX_NOTES);
     checkpoint.notes.drain(..surplus);
-    checkpoint.answers.insert(
-        question,
-        Answer {
-            text: text.to_owned(),
-            citations: citations.to_vec(),
-        },
-    );
+    checkpoint
+        .answers
+        .insert(question, Answer { text: text.to_owned(), citations: citations.to_vec() });
 }
 
 /// The note that an answer leaves.
@@ -161,11 +148,7 @@ fn near_matches(checkpoint: &Checkpoint, question: &str) -> Vec<String> {
         .filter(|(likeness, _)| *likeness >= NEAR)
         .collect();
     scored.sort_by(|a, b| b.0.total_cmp(&a.0));
-    scored
-        .into_iter()
-        .take(3)
-        .map(|(_, known)| known.clone())
-        .collect()
+    scored.into_iter().take(3).map(|(_, known)| known.clone()).collect()
 }
 
 #[cfg(test)]
@@ -173,16 +156,11 @@ mod tests {
     use super::*;
 
     fn answer(text: &str) -> Choice {
-        Choice::Answer {
-            text: text.to_owned(),
-            citations: vec!["a#1".to_owned()],
-        }
+        Choice::Answer { text: text.to_owned(), citations: vec!["a#1".to_owned()] }
     }
 
     fn flag(reason: &str) -> Choice {
-        Choice::Flag {
-            reason: reason.to_owned(),
-        }
+        Choice::Flag { reason: reason.to_owned() }
     }
 
     fn queue(questions: &[&str]) -> Checkpoint {
@@ -225,10 +203,7 @@ mod tests {
         for _ in 0..8 {
             checkpoint = apply(&checkpoint, &answer("x")).unwrap();
         }
-        assert_eq!(
-            checkpoint.notes,
-            ["3 -> x", "4 -> x", "5 -> x", "6 -> x", "7 -> x", "8 -> x"]
-        );
+        assert_eq!(checkpoint.notes, ["3 -> x", "4 -> x", "5 -> x", "6 -> x", "7 -> x", "8 -> x"]);
         assert_eq!(checkpoint.answers.len(), 8);
     }
 
@@ -257,10 +232,7 @@ mod tests {
     #[test]
     fn only_a_pending_question_can_be_resolved() {
         let mut checkpoint = apply(&queue(&["Is it atomic?", "queued"]), &flag("why")).unwrap();
-        assert!(matches!(
-            resolve(&checkpoint, "queued", "n"),
-            Err(NotPending::Queued { .. })
-        ));
+        assert!(matches!(resolve(&checkpoint, "queued", "n"), Err(NotPending::Queued { .. })));
         match resolve(&checkpoint, "is it atomic", "n") {
             Err(NotPending::Unknown { near, .. }) => assert_eq!(near, ["Is it atomic?"]),
             other => panic!("{other:?}"),

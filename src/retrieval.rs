@@ -15,18 +15,12 @@ const B: f64 = 0.75;
 
 /// The best sections for `question`, at most `limit`, the best first; equal ones in the order of the corpus; none without a common word.
 pub fn search<'a>(sections: &'a [Section], question: &str, limit: usize) -> Vec<&'a Section> {
-    let mut ranked: Vec<(f64, &Section)> = scores(sections, question)
-        .into_iter()
-        .zip(sections)
-        .collect();
+    let mut ranked: Vec<(f64, &Section)> =
+        scores(sections, question).into_iter().zip(sections).collect();
     ranked.retain(|(score, _)| *score > 0.0);
     // The sort is stable: ties keep their order.
     ranked.sort_by(|a, b| b.0.total_cmp(&a.0));
-    ranked
-        .into_iter()
-        .take(limit)
-        .map(|(_, section)| section)
-        .collect()
+    ranked.into_iter().take(limit).map(|(_, section)| section).collect()
 }
 
 /// The score of each section, in the order of the sections.
@@ -36,10 +30,7 @@ pub fn scores(sections: &[Section], question: &str) -> Vec<f64> {
     let mean_length = documents.iter().map(|d| d.length).sum::<f64>() / count;
     let mut scores = vec![0.0; documents.len()];
     for word in words(question) {
-        let with_word = documents
-            .iter()
-            .filter(|d| d.counts.contains_key(&word))
-            .count() as f64;
+        let with_word = documents.iter().filter(|d| d.counts.contains_key(&word)).count() as f64;
         let idf = ((count - with_word + 0.5) / (with_word + 0.5) + 1.0).ln();
         for (score, document) in scores.iter_mut().zip(&documents) {
             let Some(tf) = document.counts.get(&word) else {

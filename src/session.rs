@@ -46,11 +46,7 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Limits {
-            tokens_out: 300,
-            tokens: None,
-            call: Duration::from_secs(120),
-        }
+        Limits { tokens_out: 300, tokens: None, call: Duration::from_secs(120) }
     }
 }
 
@@ -122,16 +118,9 @@ impl Session<'_> {
     /// [`SessionError`].
     pub fn run(&self, trace: &mut Trace) -> Result<Outcome, SessionError> {
         mark("session-started");
-        trace.record(Step::code(
-            "A trigger starts a session",
-            "nobody asked for this run",
-        ));
+        trace.record(Step::code("A trigger starts a session", "nobody asked for this run"));
         // Without the lock: a tick with nothing to do must cost nothing and leave nothing behind.
-        if self
-            .checkpoint(self.store.read()?.as_ref())
-            .queue
-            .is_empty()
-        {
+        if self.checkpoint(self.store.read()?.as_ref()).queue.is_empty() {
             return Ok(Outcome::Empty);
         }
         let mut transaction = self.store.begin(Wait::Fail)?;
@@ -145,8 +134,7 @@ impl Session<'_> {
         if self.limits.tokens.is_some_and(|left| needed > left) {
             return Ok(Outcome::OverBudget { needed });
         }
-        self.work(&checkpoint, question, &messages, &mut *transaction, trace)
-            .map(Outcome::Worked)
+        self.work(&checkpoint, question, &messages, &mut *transaction, trace).map(Outcome::Worked)
     }
 
     fn checkpoint(&self, loaded: Option<&Loaded>) -> Checkpoint {
@@ -161,11 +149,7 @@ impl Session<'_> {
         let cites: Vec<String> = sources.iter().map(|s| s.cite()).collect();
         trace.record(Step::code(
             "Find sources for the first question in the queue",
-            if cites.is_empty() {
-                "none".to_owned()
-            } else {
-                cites.join(", ")
-            },
+            if cites.is_empty() { "none".to_owned() } else { cites.join(", ") },
         ));
         trace.record(Step::code(
             "Build the context from notes, not from a transcript",
@@ -218,17 +202,14 @@ impl Session<'_> {
         trace: &mut Trace,
         end: &mut End,
     ) -> Result<Worked, SessionError> {
-        let (reply, ms) = self.call(messages).map_err(|source| SessionError::Model {
-            question: question.to_owned(),
-            source,
-        })?;
+        let (reply, ms) = self
+            .call(messages)
+            .map_err(|source| SessionError::Model { question: question.to_owned(), source })?;
         mark("model-called");
         trace.record(model_step(&reply, ms));
         (end.tokens_in, end.tokens_out) = (reply.tokens_in, reply.tokens_out);
-        let choice = Choice::from_reply(&reply).map_err(|source| SessionError::Reply {
-            question: question.to_owned(),
-            source,
-        })?;
+        let choice = Choice::from_reply(&reply)
+            .map_err(|source| SessionError::Reply { question: question.to_owned(), source })?;
         let next = queue::apply(checkpoint, &choice)?;
         trace.record(choice_step(&choice));
         trace.record(Step::code(
@@ -309,20 +290,13 @@ impl Session<'_> {
 }
 
 fn model_step(reply: &Reply, ms: u64) -> Step {
-    let calls: Vec<String> = reply
-        .calls
-        .iter()
-        .map(|call| format!("{}({})", call.name, call.arguments))
-        .collect();
+    let calls: Vec<String> =
+        reply.calls.iter().map(|call| format!("{}({})", call.name, call.arguments)).collect();
     Step {
         kind: Actor::Model,
         decided_by: Actor::Model,
         title: "The model answers the question or flags it",
-        detail: if calls.is_empty() {
-            "no tool call".to_owned()
-        } else {
-            calls.join(", ")
-        },
+        detail: if calls.is_empty() { "no tool call".to_owned() } else { calls.join(", ") },
         tokens_in: reply.tokens_in,
         tokens_out: reply.tokens_out,
         ms,

@@ -133,10 +133,7 @@ impl Status {
     pub fn alerts(&self, thresholds: &Thresholds) -> Vec<String> {
         let mut alerts = Vec::new();
         if let Some(max) = thresholds.max_queue.filter(|max| self.queue > *max) {
-            alerts.push(format!(
-                "{} in the queue, more than {max}",
-                questions(self.queue)
-            ));
+            alerts.push(format!("{} in the queue, more than {max}", questions(self.queue)));
         }
         if let Some(max) = thresholds.max_pending_age {
             alerts.extend(self.pending_alerts(max));
@@ -182,11 +179,7 @@ impl Status {
     }
 
     fn idle_alert(&self, max: Duration) -> Option<String> {
-        let stopped = if self.stopped.is_some() {
-            "; it is stopped"
-        } else {
-            ""
-        };
+        let stopped = if self.stopped.is_some() { "; it is stopped" } else { "" };
         let waiting = format!("with {} in the queue{stopped}", questions(self.queue));
         match self.idle {
             Some(idle) if idle <= max => None,

@@ -1,8 +1,5 @@
 //! The command, as a person and a scheduler meet it.
-#![allow(
-    clippy::unwrap_used,
-    reason = "a panic is how a test fails, also in what tests share"
-)]
+#![allow(clippy::unwrap_used, reason = "a panic is how a test fails, also in what tests share")]
 
 mod command;
 
@@ -65,9 +62,9 @@ fn twelve_questions_take_twelve_sessions_and_two_resolves_and_the_bytes_are_the_
 fn help_reads_well() {
     let folder = Folder::new();
     assert_snapshot!("help", folder.ok(&["--help"]));
-    for name in [
-        "run", "status", "pending", "resolve", "timeline", "stop", "resume", "verify", "has-work",
-    ] {
+    for name in
+        ["run", "status", "pending", "resolve", "timeline", "stop", "resume", "verify", "has-work"]
+    {
         assert_snapshot!(format!("help-{name}"), folder.ok(&[name, "--help"]));
     }
 }
@@ -80,10 +77,7 @@ fn what_people_read_after_all_is_worked() {
     assert_snapshot!("pending", shown(&folder.run(&["pending"])));
     assert_snapshot!("pending-json", shown(&folder.run(&["pending", "--json"])));
     assert_snapshot!("verify", shown(&folder.run(&["verify", "--notes"])));
-    assert_snapshot!(
-        "verify-json",
-        shown(&folder.run(&["verify", "--notes", "--json"]))
-    );
+    assert_snapshot!("verify-json", shown(&folder.run(&["verify", "--notes", "--json"])));
     folder.ok(&["resolve", WEAR, "--note", "ask the vendor", "--by", "zoe"]);
     folder.ok(&["stop", "--by", "ann", "--reason", "repairs"]);
     folder.ok(&["resume"]);
@@ -108,9 +102,8 @@ fn what_a_run_prints() {
     let folder = Folder::new();
     let ran = folder.run(&args);
     let text = shown(&ran);
-    let text = regex::Regex::new(r"\d+ of 3600 seconds")
-        .unwrap()
-        .replace(&text, "N of 3600 seconds");
+    let text =
+        regex::Regex::new(r"\d+ of 3600 seconds").unwrap().replace(&text, "N of 3600 seconds");
     assert_snapshot!("run", text);
     let folder = Folder::new();
     assert_snapshot!(
@@ -150,11 +143,7 @@ fn commands_that_only_look_write_nothing() {
         &["run", "--queue", "none.txt"],
     ] {
         fresh.run(args);
-        assert_eq!(
-            fresh.files().into_keys().collect::<Vec<_>>(),
-            ["none.txt"],
-            "{args:?}"
-        );
+        assert_eq!(fresh.files().into_keys().collect::<Vec<_>>(), ["none.txt"], "{args:?}");
     }
 }
 
@@ -167,14 +156,9 @@ fn only_a_pending_question_can_be_resolved() {
     assert_snapshot!("resolve-queued", shown(&resolve(WEAR)));
     assert_snapshot!(
         "resolve-answered",
-        shown(&resolve(
-            "How often does ext4 commit its journal by default?"
-        ))
+        shown(&resolve("How often does ext4 commit its journal by default?"))
     );
-    assert_snapshot!(
-        "resolve-near",
-        shown(&resolve("can a program rely on one 512-byte sector"))
-    );
+    assert_snapshot!("resolve-near", shown(&resolve("can a program rely on one 512-byte sector")));
     assert_snapshot!("resolve-unknown", shown(&resolve("Why?")));
     assert_eq!(folder.read(STATE), before);
     let sessions = checkpoint(&folder).sessions_run;
@@ -187,16 +171,9 @@ fn only_a_pending_question_can_be_resolved() {
     assert_eq!(ran.code, Some(1));
     assert!(ran.stderr.contains("there is no checkpoint"), "{ran:?}");
     assert!(!fresh.at(STATE).exists());
-    for args in [
-        &["--note", "", "--by", "me"][..],
-        &["--note", "n", "--by", ""],
-        &["--note", "n"],
-    ] {
-        assert_eq!(
-            fresh.run(&[&["resolve", WEAR], args].concat()).code,
-            Some(2),
-            "{args:?}"
-        );
+    for args in [&["--note", "", "--by", "me"][..], &["--note", "n", "--by", ""], &["--note", "n"]]
+    {
+        assert_eq!(fresh.run(&[&["resolve", WEAR], args].concat()).code, Some(2), "{args:?}");
     }
 }
 
@@ -212,9 +189,7 @@ fn resolve_waits_for_the_lock_and_says_for_whom() {
         .spawn()
         .unwrap();
     let mut said = String::new();
-    BufReader::new(resolve.stderr.as_mut().unwrap())
-        .read_line(&mut said)
-        .unwrap();
+    BufReader::new(resolve.stderr.as_mut().unwrap()).read_line(&mut said).unwrap();
     assert_eq!(
         said,
         format!(
@@ -238,22 +213,13 @@ fn a_session_that_finds_the_lock_held_ends_with_75_and_names_the_holder() {
     let ran = folder.run(&["run"]);
     assert_eq!(ran.code, Some(75));
     assert!(ran.stderr.contains(STATE), "{ran:?}");
+    assert!(ran.stderr.contains(&format!("process {}", std::process::id())), "{ran:?}");
     assert!(
-        ran.stderr
-            .contains(&format!("process {}", std::process::id())),
-        "{ran:?}"
-    );
-    assert!(
-        folder
-            .ok(&["status"])
-            .contains(&format!("running   yes, process {}", std::process::id()))
+        folder.ok(&["status"]).contains(&format!("running   yes, process {}", std::process::id()))
     );
     drop(held);
     let mut after = folder.files();
-    after.insert(
-        "long-horizon.json.lock".to_owned(),
-        before["long-horizon.json.lock"].clone(),
-    );
+    after.insert("long-horizon.json.lock".to_owned(), before["long-horizon.json.lock"].clone());
     assert_eq!(after, before);
     assert!(folder.ok(&["status"]).contains("running   no"));
 }
@@ -272,10 +238,7 @@ fn a_damaged_checkpoint_is_65_everywhere_and_255_for_has_work() {
     ] {
         let ran = folder.run(args);
         assert_eq!(ran.code, Some(65), "{args:?}: {ran:?}");
-        assert!(
-            ran.stderr.starts_with(&format!("error: {STATE}: ")),
-            "{args:?}: {ran:?}"
-        );
+        assert!(ran.stderr.starts_with(&format!("error: {STATE}: ")), "{args:?}: {ran:?}");
     }
     assert_eq!(folder.run(&["has-work"]).code, Some(255));
     let mut after = folder.files();
@@ -308,19 +271,12 @@ fn has_work_speaks_to_systemd() {
 fn a_stop_is_honoured_before_the_next_session_and_resume_ends_it() {
     let folder = Folder::new();
     folder.ok(&["run"]);
-    assert_snapshot!(
-        "stop",
-        shown(&folder.run(&["stop", "--by", "ann", "--reason", "looks odd"]))
-    );
+    assert_snapshot!("stop", shown(&folder.run(&["stop", "--by", "ann", "--reason", "looks odd"])));
     assert_snapshot!("stop-again", shown(&folder.run(&["stop", "--by", "bob"])));
     let before = folder.files();
     assert_snapshot!("run-stopped", shown(&folder.run(&["run", "--until-empty"])));
     assert_eq!(folder.files(), before);
-    assert!(
-        folder
-            .ok(&["status"])
-            .contains("stopped   yes, by ann since ")
-    );
+    assert!(folder.ok(&["status"]).contains("stopped   yes, by ann since "));
     assert_snapshot!("resume", shown(&folder.run(&["resume", "--by", "ann"])));
     assert_snapshot!("resume-again", shown(&folder.run(&["resume"])));
     folder.ok(&["run"]);
@@ -343,17 +299,9 @@ fn a_stop_during_a_run_is_honoured_between_its_sessions() {
     nix::unistd::mkfifo(&folder.at("trace"), nix::sys::stat::Mode::S_IRWXU).unwrap();
     let (mut output, mut full) = std::io::pipe().unwrap();
     let capacity = fcntl(&full, FcntlArg::F_SETPIPE_SZ(4096)).unwrap();
-    full.write_all(&vec![b' '; usize::try_from(capacity).unwrap()])
-        .unwrap();
+    full.write_all(&vec![b' '; usize::try_from(capacity).unwrap()]).unwrap();
     let mut run = folder
-        .command(&[
-            "run",
-            "--until-empty",
-            "--model",
-            "stub:scripted",
-            "--trace",
-            "trace",
-        ])
+        .command(&["run", "--until-empty", "--model", "stub:scripted", "--trace", "trace"])
         .stdout(full)
         .spawn()
         .unwrap();
@@ -361,11 +309,7 @@ fn a_stop_during_a_run_is_honoured_between_its_sessions() {
     // Kept open: a trace that nobody reads would be a warning.
     let mut lines = trace.lines();
     lines
-        .find(|line| {
-            line.as_ref()
-                .unwrap()
-                .contains("Write the checkpoint to disk")
-        })
+        .find(|line| line.as_ref().unwrap().contains("Write the checkpoint to disk"))
         .unwrap()
         .unwrap();
     folder.ok(&["stop", "--by", "ann"]);
@@ -373,24 +317,15 @@ fn a_stop_during_a_run_is_honoured_between_its_sessions() {
     output.read_to_string(&mut text).unwrap();
     assert!(run.wait().unwrap().success());
     assert_eq!(checkpoint(&folder).sessions_run, 1);
-    assert!(
-        text.contains("session 1: ") && text.contains("stopped by ann"),
-        "{text}"
-    );
+    assert!(text.contains("session 1: ") && text.contains("stopped by ann"), "{text}");
     assert!(!text.contains("session 2: "), "{text}");
 }
 
 #[test]
 fn a_budget_ends_with_what_is_open_and_what_is_left() {
     let folder = Folder::new();
-    let out = folder.ok(&[
-        "run",
-        "--until-empty",
-        "--model",
-        "stub:scripted",
-        "--max-tokens",
-        "2000",
-    ]);
+    let out =
+        folder.ok(&["run", "--until-empty", "--model", "stub:scripted", "--max-tokens", "2000"]);
     let left: u64 = regex::Regex::new(r"budget: (\d+) of 2000 tokens left; (\d+) questions open")
         .unwrap()
         .captures(&out)
@@ -400,16 +335,11 @@ fn a_budget_ends_with_what_is_open_and_what_is_left() {
     let open = checkpoint(&folder).queue;
     assert!(left < 2000 && !open.is_empty() && open.len() < 12, "{out}");
     for question in &open {
-        assert!(
-            out.contains(&format!("\n  {question}\n")),
-            "{question}: {out}"
-        );
+        assert!(out.contains(&format!("\n  {question}\n")), "{question}: {out}");
     }
     let spent: u64 = {
         let log = folder.read("long-horizon.json.log.jsonl");
-        let ends = log
-            .lines()
-            .map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
+        let ends = log.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
         ends.filter(|e| e["event"] == "end")
             .map(|e| e["tokens_in"].as_u64().unwrap() + e["tokens_out"].as_u64().unwrap())
             .sum()
@@ -417,26 +347,13 @@ fn a_budget_ends_with_what_is_open_and_what_is_left() {
     assert_eq!(left, 2000 - spent);
 
     let before = folder.read(STATE);
-    let out = folder.ok(&[
-        "run",
-        "--until-empty",
-        "--max-seconds",
-        "0",
-        "--max-tokens",
-        "1",
-    ]);
+    let out = folder.ok(&["run", "--until-empty", "--max-seconds", "0", "--max-tokens", "1"]);
     assert!(out.contains("the time is over"), "{out}");
-    assert!(
-        out.contains("budget: 1 of 1 tokens left, 0 of 0 seconds left"),
-        "{out}"
-    );
+    assert!(out.contains("budget: 1 of 1 tokens left, 0 of 0 seconds left"), "{out}");
     let out = folder.ok(&["run", "--json", "--max-tokens", "300"]);
     let end: serde_json::Value = serde_json::from_str(&out).unwrap();
     assert_eq!(end["end"], "tokens");
-    assert_eq!(
-        end["budget"]["tokens"],
-        serde_json::json!({"max": 300, "used": 0, "left": 300})
-    );
+    assert_eq!(end["budget"]["tokens"], serde_json::json!({"max": 300, "used": 0, "left": 300}));
     assert_eq!(end["open"].as_array().unwrap().len(), open.len());
     assert_eq!(folder.read(STATE), before);
 }
@@ -445,15 +362,7 @@ fn a_budget_ends_with_what_is_open_and_what_is_left() {
 fn questions_come_from_a_file_and_from_the_command_line_and_only_into_a_fresh_queue() {
     let folder = Folder::new();
     folder.write("q.txt", "# head\r\n first \r\n\r\nsecond\n");
-    let fresh = [
-        "run",
-        "--queue",
-        "q.txt",
-        "--question",
-        "third",
-        "--question",
-        "first",
-    ];
+    let fresh = ["run", "--queue", "q.txt", "--question", "third", "--question", "first"];
     assert_eq!(folder.run(&fresh).stderr, "");
     assert_eq!(checkpoint(&folder).queue, ["second", "third", "first"]);
     assert_eq!(folder.run(&fresh).stderr, "");
@@ -468,10 +377,7 @@ fn questions_come_from_a_file_and_from_the_command_line_and_only_into_a_fresh_qu
 #[test]
 fn a_failing_model_ends_the_run_with_1_and_the_sessions_before_it_are_kept() {
     let folder = Folder::new();
-    folder.write(
-        "s.json",
-        r#"{"a": {"text": "fine"}, "b": {"error": "overloaded"}}"#,
-    );
+    folder.write("s.json", r#"{"a": {"text": "fine"}, "b": {"error": "overloaded"}}"#);
     let ran = folder.run(&[
         "run",
         "--until-empty",
@@ -486,18 +392,9 @@ fn a_failing_model_ends_the_run_with_1_and_the_sessions_before_it_are_kept() {
     assert_eq!(checkpoint(&folder).queue, ["b"]);
     assert_eq!(checkpoint(&folder).sessions_run, 1);
     for model in ["gpt", "stub:scripted="] {
-        assert_eq!(
-            folder.run(&["run", "--model", model]).code,
-            Some(2),
-            "{model}"
-        );
+        assert_eq!(folder.run(&["run", "--model", model]).code, Some(2), "{model}");
     }
-    assert_eq!(
-        folder
-            .run(&["run", "--model", "stub:scripted=missing.json"])
-            .code,
-        Some(1)
-    );
+    assert_eq!(folder.run(&["run", "--model", "stub:scripted=missing.json"]).code, Some(1));
 }
 
 #[test]
@@ -514,39 +411,19 @@ fn a_reader_that_goes_away_is_no_failure_and_no_work_is_lost() {
     assert_eq!(checkpoint(&folder).sessions_run, 12);
     let (reader, writer) = std::io::pipe().unwrap();
     drop(reader);
-    assert!(
-        folder
-            .command(&["timeline"])
-            .stdout(writer)
-            .status()
-            .unwrap()
-            .success()
-    );
+    assert!(folder.command(&["timeline"]).stdout(writer).status().unwrap().success());
 }
 
 #[test]
 fn output_that_cannot_be_written_is_a_failure() {
     let folder = worked();
-    let full = || {
-        std::fs::File::options()
-            .write(true)
-            .open("/dev/full")
-            .unwrap()
-    };
+    let full = || std::fs::File::options().write(true).open("/dev/full").unwrap();
     let output = folder.command(&["status"]).stdout(full()).output().unwrap();
     assert_eq!(output.status.code(), Some(1));
-    assert!(
-        String::from_utf8(output.stderr)
-            .unwrap()
-            .contains("cannot write the output")
-    );
+    assert!(String::from_utf8(output.stderr).unwrap().contains("cannot write the output"));
     folder.ok(&["run"]);
     let fresh = Folder::new();
-    let output = fresh
-        .command(&["has-work"])
-        .stdout(full())
-        .output()
-        .unwrap();
+    let output = fresh.command(&["has-work"]).stdout(full()).output().unwrap();
     assert_eq!(output.status.code(), Some(255));
 }
 
@@ -561,20 +438,10 @@ fn a_link_is_followed_and_everything_sits_beside_its_target() {
     std::os::unix::fs::symlink("data/real.json", folder.at("link.json")).unwrap();
     folder.ok(&["run", "--state", "link.json"]);
     folder.ok(&["stop", "--state", "link.json"]);
-    let mut names: Vec<_> = std::fs::read_dir(folder.at("data"))
-        .unwrap()
-        .map(|e| e.unwrap().file_name())
-        .collect();
+    let mut names: Vec<_> =
+        std::fs::read_dir(folder.at("data")).unwrap().map(|e| e.unwrap().file_name()).collect();
     names.sort();
-    assert_eq!(
-        names,
-        [
-            "real.json",
-            "real.json.lock",
-            "real.json.log.jsonl",
-            "real.json.stop"
-        ]
-    );
+    assert_eq!(names, ["real.json", "real.json.lock", "real.json.log.jsonl", "real.json.stop"]);
     assert!(folder.at("link.json").is_symlink());
 }
 

@@ -1,8 +1,5 @@
 //! The corpus that ships, its questions and its script, and retrieval against numbers from elsewhere.
-#![allow(
-    clippy::unwrap_used,
-    reason = "a panic is how a test fails, also in what tests share"
-)]
+#![allow(clippy::unwrap_used, reason = "a panic is how a test fails, also in what tests share")]
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -22,10 +19,7 @@ fn questions() -> Vec<String> {
 
 /// Labels of what a session would get for this question.
 fn found(corpus: &Corpus, question: &str) -> Vec<String> {
-    retrieval::search(corpus.sections(), question, SOURCES)
-        .iter()
-        .map(|s| s.cite())
-        .collect()
+    retrieval::search(corpus.sections(), question, SOURCES).iter().map(|s| s.cite()).collect()
 }
 
 #[test]
@@ -53,9 +47,7 @@ fn there_are_twelve_questions_and_the_script_flags_two_of_them() {
     assert_eq!(questions.len(), 12);
     let scripted: Vec<_> = script.keys().cloned().collect();
     assert_eq!(scripted, questions);
-    let flagged = script
-        .values()
-        .filter(|reply| reply.get("flag_for_review").is_some());
+    let flagged = script.values().filter(|reply| reply.get("flag_for_review").is_some());
     assert_eq!(flagged.count(), 2);
 }
 
@@ -66,20 +58,13 @@ fn every_scripted_answer_cites_what_a_session_finds_and_holds_no_number_of_its_o
         let Some(answer) = reply.get("answer") else {
             continue;
         };
-        let citations: Vec<&str> = answer["citations"]
-            .as_array()
-            .unwrap()
-            .iter()
-            .map(|c| c.as_str().unwrap())
-            .collect();
+        let citations: Vec<&str> =
+            answer["citations"].as_array().unwrap().iter().map(|c| c.as_str().unwrap()).collect();
         assert!(!citations.is_empty(), "{question}");
         let found = found(&corpus, &question);
         let mut numbers_in_sources = BTreeSet::new();
         for cite in &citations {
-            assert!(
-                found.iter().any(|f| f == cite),
-                "{question}: {cite} is not among {found:?}"
-            );
+            assert!(found.iter().any(|f| f == cite), "{question}: {cite} is not among {found:?}");
             numbers_in_sources.extend(digit_runs(&corpus.get(cite).unwrap().text));
         }
         for number in digit_runs(answer["text"].as_str().unwrap()) {
@@ -99,10 +84,7 @@ fn the_two_flagged_questions_are_for_a_person_indeed() {
         "Can a program rely on one 512-byte sector being written atomically in a power failure?",
     );
     for side in ["databases#2", "databases#5"] {
-        assert!(
-            disagree.iter().any(|f| f == side),
-            "{side} is not among {disagree:?}"
-        );
+        assert!(disagree.iter().any(|f| f == side), "{side} is not among {disagree:?}");
     }
     let wear = ["flash", "cell", "wear", "wears", "cycles", "endure"];
     for section in corpus.sections() {
@@ -138,10 +120,7 @@ fn sections(parts: &[(&str, &str)]) -> Vec<Section> {
 fn close(actual: &[f64], expected: &[f64], what: &str) {
     assert_eq!(actual.len(), expected.len(), "{what}");
     for (a, e) in actual.iter().zip(expected) {
-        assert!(
-            (a - e).abs() < 1e-9,
-            "{what}: {actual:?}, expected {expected:?}"
-        );
+        assert!((a - e).abs() < 1e-9, "{what}: {actual:?}, expected {expected:?}");
     }
 }
 
@@ -150,11 +129,7 @@ fn scores_by_hand() {
     // Two sections of 2 and 3 words, 2.5 on average. `c` stands in one of them, twice: idf = ln((2 - 1 + 0.5) / (1 + 0.5) + 1) = ln 2,
     // and tf * 2.5 / (tf + 1.5 * (0.25 + 0.75 * 3 / 2.5)) = 5 / 3.725.
     let scores = retrieval::scores(&sections(&[("a", "b"), ("b", "c c")]), "c");
-    close(
-        &scores,
-        &[0.0, std::f64::consts::LN_2 * 5.0 / 3.725],
-        "by hand",
-    );
+    close(&scores, &[0.0, std::f64::consts::LN_2 * 5.0 / 3.725], "by hand");
 }
 
 /// Computed by a separate program in Python from the formula alone.
@@ -164,35 +139,17 @@ fn scores_computed_elsewhere() {
         ("Rename", "A rename is atomic: old or new."),
         ("Fsync", "fsync, then rename; fsync the folder. FSYNC!"),
         ("Locks", "flock and lockf; a lock ends with its holder"),
-        (
-            "Éxit Codes",
-            "exit code 75, exit code 65: Straße and naïve ext4",
-        ),
+        ("Éxit Codes", "exit code 75, exit code 65: Straße and naïve ext4"),
         ("Empty", ""),
     ]);
     let vectors: [(&str, [f64; 5]); 6] = [
-        (
-            "rename fsync",
-            [1.2605520011065812, 3.4183571563968993, 0.0, 0.0, 0.0],
-        ),
-        (
-            "Is a rename atomic?",
-            [
-                4.94909345223706,
-                0.88518417340345,
-                0.7967640006994428,
-                0.0,
-                0.0,
-            ],
-        ),
+        ("rename fsync", [1.2605520011065812, 3.4183571563968993, 0.0, 0.0, 0.0]),
+        ("Is a rename atomic?", [4.94909345223706, 0.88518417340345, 0.7967640006994428, 0.0, 0.0]),
         ("exit exit code", [0.0, 0.0, 0.0, 4.840715583186559, 0.0]),
         ("Straße 75 EXT4", [0.0, 0.0, 0.0, 4.206332566580241, 0.0]),
         ("nothing here", [0.0; 5]),
         // The Kelvin sign is `k` in lower case.
-        (
-            "\u{212A}elvin loc\u{212A}",
-            [0.0, 0.0, 1.261666344193463, 0.0, 0.0],
-        ),
+        ("\u{212A}elvin loc\u{212A}", [0.0, 0.0, 1.261666344193463, 0.0, 0.0]),
     ];
     for (question, expected) in vectors {
         close(&retrieval::scores(&sections, question), &expected, question);
@@ -202,20 +159,14 @@ fn scores_computed_elsewhere() {
 #[test]
 fn words_are_cut_as_python_cuts_them() {
     // re.findall(r"[a-z0-9]+", "\u212A İx ſ Ab-c_9é".lower())
-    assert_eq!(
-        retrieval::words("\u{212A} İx ſ Ab-c_9é"),
-        ["k", "i", "x", "ab", "c", "9"]
-    );
+    assert_eq!(retrieval::words("\u{212A} İx ſ Ab-c_9é"), ["k", "i", "x", "ab", "c", "9"]);
 }
 
 #[test]
 fn at_most_three_are_found_ties_keep_their_order_and_none_without_a_common_word() {
     let twins = sections(&[("t", "x"), ("t", "y"), ("t", "x"), ("t", "x"), ("t", "x")]);
     let numbers = |question| -> Vec<u32> {
-        retrieval::search(&twins, question, SOURCES)
-            .iter()
-            .map(|s| s.number)
-            .collect()
+        retrieval::search(&twins, question, SOURCES).iter().map(|s| s.number).collect()
     };
     assert_eq!(numbers("x"), [1, 3, 4]);
     assert_eq!(numbers("y"), [2]);
@@ -243,17 +194,11 @@ fn files_come_in_the_order_of_their_names_and_others_are_left_out() {
 #[test]
 fn a_folder_that_is_no_corpus_is_an_error_with_its_path() {
     let folder = tempfile::tempdir().unwrap();
-    assert!(matches!(
-        Corpus::load(folder.path()),
-        Err(CorpusError::Empty { .. })
-    ));
+    assert!(matches!(Corpus::load(folder.path()), Err(CorpusError::Empty { .. })));
     let missing = folder.path().join("missing");
     let error = Corpus::load(&missing).unwrap_err().to_string();
     assert!(error.contains(&missing.display().to_string()), "{error}");
     std::fs::write(folder.path().join("x.md"), b"## 1. \xff\n").unwrap();
     let error = Corpus::load(folder.path()).unwrap_err();
-    assert!(
-        matches!(&error, CorpusError::NotText { path } if path.ends_with("x.md")),
-        "{error}"
-    );
+    assert!(matches!(&error, CorpusError::NotText { path } if path.ends_with("x.md")), "{error}");
 }

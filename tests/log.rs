@@ -1,8 +1,5 @@
 //! What `status`, `timeline` and `verify --notes` make of the log, whole, torn, old or lost.
-#![allow(
-    clippy::unwrap_used,
-    reason = "a panic is how a test fails, also in what tests share"
-)]
+#![allow(clippy::unwrap_used, reason = "a panic is how a test fails, also in what tests share")]
 
 mod command;
 
@@ -23,9 +20,7 @@ fn status_json(folder: &Folder) -> Value {
 fn waiting(log: &str) -> Folder {
     let folder = Folder::new();
     let mut checkpoint = Checkpoint::fresh(vec!["next".to_owned()]);
-    checkpoint
-        .pending
-        .insert("hard".to_owned(), "sources disagree".to_owned());
+    checkpoint.pending.insert("hard".to_owned(), "sources disagree".to_owned());
     checkpoint.sessions_run = 1;
     folder.write(STATE, checkpoint.encode());
     folder.write(LOG, log);
@@ -58,17 +53,10 @@ fn flagged_in_2020() -> String {
 fn an_old_pending_question_and_an_idle_queue_alert() {
     let folder = waiting(&flagged_in_2020());
     assert_eq!(folder.run(&["status"]).code, Some(0));
-    for threshold in [
-        ["--max-pending-age", "7d"],
-        ["--max-idle", "90m"],
-        ["--max-queue", "0"],
-    ] {
+    for threshold in [["--max-pending-age", "7d"], ["--max-idle", "90m"], ["--max-queue", "0"]] {
         let ran = folder.run(&[&["status"], &threshold[..]].concat());
         assert_eq!(ran.code, Some(1), "{threshold:?}");
-        assert!(
-            ran.stderr.starts_with(&format!("alert: {STATE}: ")),
-            "{ran:?}"
-        );
+        assert!(ran.stderr.starts_with(&format!("alert: {STATE}: ")), "{ran:?}");
     }
     for threshold in [
         ["--max-pending-age", "1000000h"],
@@ -106,23 +94,11 @@ fn an_age_that_the_lost_log_does_not_tell_is_an_alert_too() {
     std::fs::remove_file(folder.at(LOG)).unwrap();
     assert_snapshot!(
         "alerts-log-lost",
-        folder
-            .run(&[
-                "status",
-                "--max-pending-age",
-                "9999d",
-                "--max-idle",
-                "9999d"
-            ])
-            .text()
+        folder.run(&["status", "--max-pending-age", "9999d", "--max-idle", "9999d"]).text()
     );
     assert_eq!(folder.run(&["status"]).code, Some(0));
     assert_eq!(status_json(&folder)["pending_of_unknown_age"], 1);
-    assert!(
-        folder
-            .ok(&["pending"])
-            .contains("since a time that the log does not tell")
-    );
+    assert!(folder.ok(&["pending"]).contains("since a time that the log does not tell"));
     // The queue does not care.
     folder.ok(&["run"]);
 }
@@ -153,9 +129,8 @@ fn a_torn_last_line_is_dropped_and_said_and_all_before_it_is_kept() {
     let ran = folder.run(&["status", "--max-pending-age", "7d"]);
     assert_eq!(ran.code, Some(1));
     assert!(
-        ran.stderr.contains(&format!(
-            "warning: {LOG}: its last line is torn (24 bytes) and was dropped"
-        )),
+        ran.stderr
+            .contains(&format!("warning: {LOG}: its last line is torn (24 bytes) and was dropped")),
         "{ran:?}"
     );
     assert!(ran.stderr.contains("`hard` has waited"), "{ran:?}");
@@ -164,17 +139,8 @@ fn a_torn_last_line_is_dropped_and_said_and_all_before_it_is_kept() {
     let text = folder.read(LOG);
     let lines: Vec<_> = text.lines().collect();
     assert_eq!(lines.len(), 6);
-    assert!(
-        lines[3..]
-            .iter()
-            .all(|line| serde_json::from_str::<Value>(line).is_ok())
-    );
-    assert!(
-        folder
-            .run(&["timeline"])
-            .stderr
-            .contains("line 3 cannot be read and was skipped")
-    );
+    assert!(lines[3..].iter().all(|line| serde_json::from_str::<Value>(line).is_ok()));
+    assert!(folder.run(&["timeline"]).stderr.contains("line 3 cannot be read and was skipped"));
 }
 
 #[test]
@@ -183,12 +149,7 @@ fn a_log_of_rubbish_or_one_that_cannot_be_read_harms_nothing() {
     folder.write(LOG, [0_u8; 4096]);
     folder.ok(&["status"]);
     folder.ok(&["run"]);
-    assert_eq!(
-        Checkpoint::decode(folder.read(STATE).as_bytes())
-            .unwrap()
-            .sessions_run,
-        2
-    );
+    assert_eq!(Checkpoint::decode(folder.read(STATE).as_bytes()).unwrap().sessions_run, 2);
     assert!(folder.run(&["timeline"]).stdout.contains("session 2: "));
 
     let folder = waiting("");
@@ -197,10 +158,7 @@ fn a_log_of_rubbish_or_one_that_cannot_be_read_harms_nothing() {
     for args in [&["status"][..], &["timeline"], &["run"]] {
         let ran = folder.run(args);
         assert_eq!(ran.code, Some(0), "{args:?}: {ran:?}");
-        assert!(
-            ran.stderr.contains(&format!("warning: {LOG}: cannot ")),
-            "{args:?}: {ran:?}"
-        );
+        assert!(ran.stderr.contains(&format!("warning: {LOG}: cannot ")), "{args:?}: {ran:?}");
     }
 }
 
@@ -229,15 +187,7 @@ fn a_kill_around_the_save_costs_the_log_nothing() {
     let folder = Folder::new();
     let hard =
         "Can a program rely on one 512-byte sector being written atomically in a power failure?";
-    folder.ok(&[
-        "run",
-        "--model",
-        "stub:scripted",
-        "--question",
-        EXT4,
-        "--question",
-        hard,
-    ]);
+    folder.ok(&["run", "--model", "stub:scripted", "--question", EXT4, "--question", hard]);
     let before = folder.read(STATE);
     folder.ok(&["run", "--model", "stub:scripted"]);
     let log = folder.read(LOG);
@@ -256,11 +206,7 @@ fn a_kill_around_the_save_costs_the_log_nothing() {
 
     folder.write(STATE, before);
     assert_eq!(status_json(&folder)["retries"], 1);
-    assert!(
-        folder
-            .ok(&["timeline"])
-            .contains("session 2: no end: killed: Can a program")
-    );
+    assert!(folder.ok(&["timeline"]).contains("session 2: no end: killed: Can a program"));
 }
 
 /// The built-in corpus in a folder where it can be changed.
@@ -270,15 +216,7 @@ fn with_corpus() -> Folder {
     for (name, text) in long_horizon::builtin::CORPUS {
         folder.write(&format!("corpus/{name}.md"), text);
     }
-    folder.ok(&[
-        "run",
-        "--model",
-        "stub:scripted",
-        "--corpus",
-        "corpus",
-        "--question",
-        EXT4,
-    ]);
+    folder.ok(&["run", "--model", "stub:scripted", "--corpus", "corpus", "--question", EXT4]);
     folder
 }
 
@@ -286,11 +224,7 @@ fn drift(folder: &Folder) -> String {
     let ran = folder.run(&["verify", "--notes", "--corpus", "corpus"]);
     assert_eq!(ran.code, Some(1), "{ran:?}");
     assert!(ran.stderr.contains(&format!("drift: {STATE}: ")), "{ran:?}");
-    assert!(
-        ran.stdout
-            .contains("filesystems.md, section filesystems#2: "),
-        "{ran:?}"
-    );
+    assert!(ran.stdout.contains("filesystems.md, section filesystems#2: "), "{ran:?}");
     redacted(&ran.text())
 }
 
@@ -310,12 +244,7 @@ fn notes_that_hold_are_no_drift() {
 #[test]
 fn a_cited_section_that_changed_or_is_gone_is_drift() {
     let folder = with_corpus();
-    edit(
-        &folder,
-        "corpus/filesystems.md",
-        "can\nbe lost",
-        "may\nbe lost",
-    );
+    edit(&folder, "corpus/filesystems.md", "can\nbe lost", "may\nbe lost");
     assert_snapshot!("drift-changed", drift(&folder));
     edit(
         &folder,
@@ -329,12 +258,7 @@ fn a_cited_section_that_changed_or_is_gone_is_drift() {
 #[test]
 fn a_number_that_the_source_no_longer_holds_is_drift_also_if_the_log_is_lost() {
     let folder = with_corpus();
-    edit(
-        &folder,
-        "corpus/filesystems.md",
-        "every 5 seconds",
-        "every 15 seconds",
-    );
+    edit(&folder, "corpus/filesystems.md", "every 5 seconds", "every 15 seconds");
     std::fs::remove_file(folder.at(LOG)).unwrap();
     assert_snapshot!("drift-number-log-lost", drift(&folder));
 }
@@ -349,19 +273,10 @@ fn a_note_that_is_not_the_beginning_of_its_answer_is_drift() {
 #[test]
 fn a_note_without_an_answer_is_drift() {
     let folder = with_corpus();
-    edit(
-        &folder,
-        STATE,
-        "commit its journal by default? -> ",
-        "commit by default? -> ",
-    );
+    edit(&folder, STATE, "commit its journal by default? -> ", "commit by default? -> ");
     let ran = folder.run(&["verify", "--notes"]);
     assert_eq!(ran.code, Some(1));
-    assert!(
-        ran.stdout
-            .contains("no answer is recorded to the question of this note"),
-        "{ran:?}"
-    );
+    assert!(ran.stdout.contains("no answer is recorded to the question of this note"), "{ran:?}");
 }
 
 #[test]

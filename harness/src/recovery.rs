@@ -20,11 +20,7 @@ pub struct Recoveries<'a> {
 impl<'a> Recoveries<'a> {
     /// None yet.
     pub fn new(stage: &'a Stage<'a>) -> Recoveries<'a> {
-        Recoveries {
-            stage,
-            outcomes: RefCell::default(),
-            checks: RefCell::default(),
-        }
+        Recoveries { stage, outcomes: RefCell::default(), checks: RefCell::default() }
     }
 
     /// The recovery's outcome on this tree; equal trees are run once.
@@ -37,9 +33,7 @@ impl<'a> Recoveries<'a> {
         if let Some(outcome) = self.outcomes.borrow().get(&hash) {
             return Ok(outcome.clone());
         }
-        let outcome = self
-            .stage
-            .outcome(self.command(), &Arc::new(tree.clone()))?;
+        let outcome = self.stage.outcome(self.command(), &Arc::new(tree.clone()))?;
         self.outcomes.borrow_mut().insert(hash, outcome.clone());
         Ok(outcome)
     }

@@ -81,11 +81,7 @@ pub struct SandboxError {
 impl SandboxError {
     fn new(path: &Path, what: impl Into<String>) -> impl FnOnce(io::Error) -> SandboxError {
         let what = what.into();
-        move |source| SandboxError {
-            path: path.to_owned(),
-            what,
-            source,
-        }
+        move |source| SandboxError { path: path.to_owned(), what, source }
     }
 }
 
@@ -138,13 +134,7 @@ impl Sandbox {
         let layout = Layout::new(options, used.way != Way::Plain).map_err(|error| (None, error))?;
         let view = make_view(options, &used, &layout)?;
         let seen = layout.seen.clone();
-        Ok(Sandbox {
-            options: options.clone(),
-            capabilities: used,
-            view,
-            layout,
-            seen,
-        })
+        Ok(Sandbox { options: options.clone(), capabilities: used, view, layout, seen })
     }
 
     /// The work folder as the lab sees it.
@@ -182,10 +172,7 @@ impl Sandbox {
     pub fn entry(&self) -> Entry {
         // `Layout` has refused names with a NUL, which no path of the kernel has.
         let folder = CString::new(self.seen.as_os_str().as_bytes()).unwrap_or_default();
-        Entry {
-            view: self.view.clone(),
-            folder,
-        }
+        Entry { view: self.view.clone(), folder }
     }
 
     /// Empties the work folder and puts the tree there.
@@ -236,10 +223,7 @@ impl Sandbox {
     /// Where it cannot be started or cannot enter, and [`io::ErrorKind::TimedOut`].
     pub fn command<S: AsRef<OsStr>>(&self, argv: &[S], limit: Duration) -> io::Result<Output> {
         let [program, arguments @ ..] = argv else {
-            return Err(io::Error::new(
-                io::ErrorKind::InvalidInput,
-                "no program was named",
-            ));
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "no program was named"));
         };
         let entry = self.entry();
         let enter = move || entry.enter().map_err(|error| Errno::from_raw(error.errno));
@@ -258,12 +242,7 @@ fn make_view(
     let own_network = used.network && !options.network;
     match View::make(layout, used, own_network) {
         Ok(view) => Ok(Some(Arc::new(view))),
-        Err(Failed {
-            step,
-            what,
-            path,
-            source,
-        }) => {
+        Err(Failed { step, what, path, source }) => {
             let path = path.unwrap_or_else(|| layout.work.clone());
             Err((step, SandboxError { path, what, source }))
         }
@@ -277,12 +256,7 @@ impl Entry {
     ///
     /// [`EntryError`] with the step and the error number.
     pub fn enter(&self) -> Result<(), EntryError> {
-        let at = |stage| {
-            move |errno: Errno| EntryError {
-                stage,
-                errno: errno as i32,
-            }
-        };
+        let at = |stage| move |errno: Errno| EntryError { stage, errno: errno as i32 };
         if let Some(view) = &self.view {
             let join = |namespace: &Option<File>, flag| match namespace {
                 Some(file) => setns(file, flag),
@@ -300,12 +274,7 @@ impl Entry {
 
 impl std::fmt::Display for EntryError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(
-            f,
-            "cannot {}: {}",
-            self.stage,
-            io::Error::from_raw_os_error(self.errno)
-        )
+        write!(f, "cannot {}: {}", self.stage, io::Error::from_raw_os_error(self.errno))
     }
 }
 

@@ -84,11 +84,7 @@ fn help_reads_well_in_80_columns() {
 fn list_for_people() {
     let folder = scenarios();
     let output = crashlab_in(folder.path(), &["list", "scenarios"]);
-    assert!(
-        String::from_utf8_lossy(&output.stdout)
-            .lines()
-            .all(|line| line.chars().count() <= 80)
-    );
+    assert!(String::from_utf8_lossy(&output.stdout).lines().all(|line| line.chars().count() <= 80));
     insta::assert_snapshot!(told(&output));
 }
 
@@ -104,16 +100,10 @@ fn list_for_machines() {
 #[test]
 fn mistakes_are_shown_and_nothing_is_listed() {
     let folder = scenarios();
-    fs::write(
-        folder.path().join("scenarios/wrong.toml"),
-        "titel = \"x\"\n",
-    )
-    .unwrap();
-    for command in [
-        &["list", "scenarios"][..],
-        &["run", "scenarios"],
-        &["record", "scenarios/wrong.toml"],
-    ] {
+    fs::write(folder.path().join("scenarios/wrong.toml"), "titel = \"x\"\n").unwrap();
+    for command in
+        [&["list", "scenarios"][..], &["run", "scenarios"], &["record", "scenarios/wrong.toml"]]
+    {
         let output = crashlab_in(folder.path(), command);
         assert_eq!(output.status.code(), Some(2), "{command:?}");
         assert!(output.stdout.is_empty(), "{command:?}");
@@ -125,14 +115,7 @@ fn mistakes_are_shown_and_nothing_is_listed() {
 #[test]
 fn a_selection_of_nothing_is_a_mistake() {
     let folder = scenarios();
-    let arguments = [
-        "run",
-        "scenarios",
-        "--only",
-        "half-writen",
-        "--only",
-        "nothing",
-    ];
+    let arguments = ["run", "scenarios", "--only", "half-writen", "--only", "nothing"];
     let output = crashlab_in(folder.path(), &arguments);
     insta::assert_snapshot!(told(&output));
 }
@@ -176,11 +159,7 @@ fn what_run_is_told_is_what_is_planned() {
         "--keep",
         "kept",
     ]);
-    let names: Vec<&str> = told
-        .scenarios
-        .iter()
-        .map(|scenario| scenario.name.as_str())
-        .collect();
+    let names: Vec<&str> = told.scenarios.iter().map(|scenario| scenario.name.as_str()).collect();
     assert_eq!(names, ["half-written/in-place"]);
     assert_eq!(told.jobs, 3);
     assert!(told.json && told.allow_not_measured && !told.build && !told.pin);
@@ -234,9 +213,8 @@ fn the_template_is_right_in_both_forms() {
     for (name, text, faults) in [("as-it-is.toml", &template, 1), ("whole.toml", &whole, 5)] {
         let path = folder.path().join(name);
         fs::write(&path, text).unwrap();
-        let scenario = load(&[path])
-            .unwrap_or_else(|errors| panic!("{}\n{text}", errors[0]))
-            .remove(0);
+        let scenario =
+            load(&[path]).unwrap_or_else(|errors| panic!("{}\n{text}", errors[0])).remove(0);
         assert_eq!(scenario.faults.len(), faults);
     }
     let schema = crashlab::scenario::schema_text();
@@ -245,19 +223,13 @@ fn the_template_is_right_in_both_forms() {
         let table = [format!("[{key}]"), format!("[[{key}]]")];
         let there =
             |line: &str| line.starts_with(&key_line) || table.iter().any(|table| line == table);
-        assert!(
-            whole.lines().any(there),
-            "the template does not show `{key}`"
-        );
+        assert!(whole.lines().any(there), "the template does not show `{key}`");
     }
 }
 
 fn is_setting(text: &str) -> bool {
     let key = text.split_once(" = ").map(|(key, _)| key);
-    key.is_some_and(|key| {
-        key.bytes()
-            .all(|byte| byte.is_ascii_lowercase() || byte == b'-')
-    })
+    key.is_some_and(|key| key.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'-'))
 }
 
 fn keys(schema: &serde_json::Value) -> Vec<String> {
@@ -281,10 +253,7 @@ fn keys(schema: &serde_json::Value) -> Vec<String> {
 fn schema_prints_the_schema() {
     let output = crashlab(&["schema"]);
     assert_eq!(output.status.code(), Some(0));
-    assert_eq!(
-        String::from_utf8(output.stdout).unwrap(),
-        crashlab::scenario::schema_text()
-    );
+    assert_eq!(String::from_utf8(output.stdout).unwrap(), crashlab::scenario::schema_text());
 }
 
 #[test]
@@ -300,10 +269,7 @@ fn a_wrong_command_line_is_2() {
     ] {
         let output = crashlab(arguments);
         assert_eq!(output.status.code(), Some(2), "{arguments:?}");
-        assert!(
-            output.stdout.is_empty() && !output.stderr.is_empty(),
-            "{arguments:?}"
-        );
+        assert!(output.stdout.is_empty() && !output.stderr.is_empty(), "{arguments:?}");
     }
 }
 
@@ -339,10 +305,7 @@ fn a_reader_that_went_away_is_no_error() {
 #[test]
 fn a_full_disk_is_said() {
     let folder = scenarios();
-    let full = fs::OpenOptions::new()
-        .write(true)
-        .open("/dev/full")
-        .unwrap();
+    let full = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
     let output = into(full, &["list", "scenarios"], folder.path());
     insta::assert_snapshot!(told(&output));
 }

@@ -47,12 +47,7 @@ fn each_damage_of_a_checkpoint() {
     let shown: String = NAMES
         .iter()
         .map(|damage| {
-            format!(
-                "## {}: {}\n{}\n",
-                damage.name,
-                damage.what,
-                damaged(damage.name, CHECKPOINT)
-            )
+            format!("## {}: {}\n{}\n", damage.name, damage.what, damaged(damage.name, CHECKPOINT))
         })
         .collect();
     insta::assert_snapshot!(shown);
@@ -60,18 +55,9 @@ fn each_damage_of_a_checkpoint() {
 
 #[test]
 fn fields_are_taken_out_with_their_comma() {
-    assert_eq!(
-        damaged("missing-queue", r#"{"queue":[],"a":1}"#),
-        r#"{"a":1}"#
-    );
-    assert_eq!(
-        damaged("missing-queue", r#"{"a":1 , "queue":[]}"#),
-        r#"{"a":1}"#
-    );
-    assert_eq!(
-        damaged("missing-queue", r#"{"a":1,"queue":[],"b":2}"#),
-        r#"{"a":1,"b":2}"#
-    );
+    assert_eq!(damaged("missing-queue", r#"{"queue":[],"a":1}"#), r#"{"a":1}"#);
+    assert_eq!(damaged("missing-queue", r#"{"a":1 , "queue":[]}"#), r#"{"a":1}"#);
+    assert_eq!(damaged("missing-queue", r#"{"a":1,"queue":[],"b":2}"#), r#"{"a":1,"b":2}"#);
     assert_eq!(damaged("missing-queue", r#"{ "queue": [] }"#), "{  }");
     assert_eq!(
         damaged("missing-queue", r#"{"\u0071ueue":[],"a":{"queue":1}}"#),
@@ -83,37 +69,22 @@ fn fields_are_taken_out_with_their_comma() {
 fn a_new_field_follows_the_style_of_the_file() {
     assert_eq!(damaged("unknown-field", "{}"), r#"{"unknown": true}"#);
     assert_eq!(damaged("unknown-field", "{ }\n"), "{\"unknown\": true }\n");
-    assert_eq!(
-        damaged("unknown-field", r#"{"a":1}"#),
-        r#"{"a":1,"unknown":true}"#
-    );
+    assert_eq!(damaged("unknown-field", r#"{"a":1}"#), r#"{"a":1,"unknown":true}"#);
     assert_eq!(
         damaged("unknown-field", "{\r\n\t\"a\" : [1]\r\n}"),
         "{\r\n\t\"a\" : [1],\r\n\t\"unknown\" : true\r\n}"
     );
-    assert_eq!(
-        damaged("unknown-field", r#"{"unknown":1}"#),
-        r#"{"unknown":1,"unknown2":true}"#
-    );
+    assert_eq!(damaged("unknown-field", r#"{"unknown":1}"#), r#"{"unknown":1,"unknown2":true}"#);
 }
 
 #[test]
 fn what_json_allows_is_understood() {
     let odd = "\r\n {\"a\\\"}\\\\\":\"\\ud800\",\"queue\" :-1.5e+300,\"n\":123456789012345678901234567890}\t";
-    assert_eq!(
-        damaged("queue-is-a-string", odd),
-        odd.replace("-1.5e+300", "\"not a list\"")
-    );
-    assert_eq!(
-        damaged("not-an-object", odd),
-        odd.replace("{\"a", "[{\"a").replace("0}", "0}]")
-    );
+    assert_eq!(damaged("queue-is-a-string", odd), odd.replace("-1.5e+300", "\"not a list\""));
+    assert_eq!(damaged("not-an-object", odd), odd.replace("{\"a", "[{\"a").replace("0}", "0}]"));
     for value in ["true", "null", "0", "[]", "[[],{}]", "{\"queue\":[\"]}\"]}"] {
         let text = format!("{{\"queue\":{value}}}");
-        assert_eq!(
-            damaged("queue-is-a-string", &text),
-            r#"{"queue":"not a list"}"#
-        );
+        assert_eq!(damaged("queue-is-a-string", &text), r#"{"queue":"not a list"}"#);
     }
 }
 
@@ -155,10 +126,7 @@ fn what_does_not_apply_says_why() {
     .map(|(name, text)| format!("{}\n", refused(name, text)))
     .concat();
     insta::assert_snapshot!(shown);
-    let near = DamageError::Unknown {
-        name: "truncate".into(),
-        near: vec!["truncated"],
-    };
+    let near = DamageError::Unknown { name: "truncate".into(), near: vec!["truncated"] };
     assert_eq!(apply("truncate", b"x").unwrap_err(), near);
 }
 
@@ -181,10 +149,8 @@ fn value() -> impl Strategy<Value = String> {
         prop_oneof![
             proptest::collection::vec((blanks(), inner.clone(), blanks()), 0..4).prop_map(
                 |items| {
-                    let items: Vec<String> = items
-                        .into_iter()
-                        .map(|(a, item, b)| a + &item + &b)
-                        .collect();
+                    let items: Vec<String> =
+                        items.into_iter().map(|(a, item, b)| a + &item + &b).collect();
                     format!("[{}]", items.join(","))
                 }
             ),
@@ -227,30 +193,17 @@ impl Rendered {
             .iter()
             .map(|(lead, name, colon, value)| format!("{lead}{name}{colon}{value}"))
             .collect();
-        format!(
-            "{}{{{}{}}}{}",
-            self.front,
-            fields.join(","),
-            self.back.0,
-            self.back.1
-        )
+        format!("{}{{{}{}}}{}", self.front, fields.join(","), self.back.0, self.back.1)
     }
 
     fn position(&self, name: &str) -> usize {
-        self.fields
-            .iter()
-            .position(|field| field.1 == format!("\"{name}\""))
-            .unwrap()
+        self.fields.iter().position(|field| field.1 == format!("\"{name}\"")).unwrap()
     }
 }
 
 fn objects() -> impl Strategy<Value = Rendered> {
-    let field = (
-        blanks(),
-        "\"[x-z]{3}\"",
-        blanks().prop_map(|blank| format!("{blank}:{blank}")),
-        value(),
-    );
+    let field =
+        (blanks(), "\"[x-z]{3}\"", blanks().prop_map(|blank| format!("{blank}:{blank}")), value());
     let others = proptest::collection::vec(field, 0..4);
     let queue = (
         blanks(),
@@ -258,12 +211,8 @@ fn objects() -> impl Strategy<Value = Rendered> {
         Just(": ".to_owned()),
         Just("[\"one\", \"]\"]".to_owned()),
     );
-    let answers = (
-        blanks(),
-        Just("\"answers\"".to_owned()),
-        Just(":".to_owned()),
-        Just("{}".to_owned()),
-    );
+    let answers =
+        (blanks(), Just("\"answers\"".to_owned()), Just(":".to_owned()), Just("{}".to_owned()));
     (
         others,
         queue,
@@ -273,17 +222,11 @@ fn objects() -> impl Strategy<Value = Rendered> {
         blanks(),
         blanks(),
     )
-        .prop_map(
-            |(mut fields, queue, answers, (first, second), front, inner, back)| {
-                fields.insert(first.index(fields.len() + 1), queue);
-                fields.insert(second.index(fields.len() + 1), answers);
-                Rendered {
-                    front,
-                    fields,
-                    back: (inner, back),
-                }
-            },
-        )
+        .prop_map(|(mut fields, queue, answers, (first, second), front, inner, back)| {
+            fields.insert(first.index(fields.len() + 1), queue);
+            fields.insert(second.index(fields.len() + 1), answers);
+            Rendered { front, fields, back: (inner, back) }
+        })
 }
 
 fn json(text: &[u8]) -> Value {

@@ -45,11 +45,7 @@ fn sh(sandbox: &Sandbox, script: &str) -> String {
 /// Runs a shell command, which must fail, and gives what it said.
 fn sh_fails(sandbox: &Sandbox, script: &str) -> String {
     let output = sandbox.command(&["sh", "-c", script], LIMIT).unwrap();
-    assert!(
-        !output.status.success(),
-        "`{script}` succeeded: {}",
-        text(&output.stdout)
-    );
+    assert!(!output.status.success(), "`{script}` succeeded: {}", text(&output.stdout));
     text(&output.stderr)
 }
 
@@ -65,17 +61,8 @@ fn inside(sandbox: &Sandbox, name: &str) -> Output {
         "--nocapture".into(),
     ];
     let output = sandbox.command(&argv, LIMIT).unwrap();
-    assert!(
-        output.status.success(),
-        "{name}: {}{}",
-        text(&output.stdout),
-        text(&output.stderr)
-    );
-    assert!(
-        text(&output.stdout).contains("1 passed"),
-        "{name}: {}",
-        text(&output.stdout)
-    );
+    assert!(output.status.success(), "{name}: {}{}", text(&output.stdout), text(&output.stderr));
+    assert!(text(&output.stdout).contains("1 passed"), "{name}: {}", text(&output.stdout));
     output
 }
 
@@ -85,15 +72,8 @@ fn is_inside() -> bool {
 
 /// Options under which this binary can be found in the sandbox, also where it lies below `/tmp`.
 fn options() -> SandboxOptions {
-    let here = std::env::current_exe()
-        .unwrap()
-        .parent()
-        .unwrap()
-        .to_owned();
-    SandboxOptions {
-        keep_visible: vec![here],
-        ..SandboxOptions::default()
-    }
+    let here = std::env::current_exe().unwrap().parent().unwrap().to_owned();
+    SandboxOptions { keep_visible: vec![here], ..SandboxOptions::default() }
 }
 
 /// What this machine can do, or `None` (and a word about it) where sandboxes are folders alone.
@@ -126,19 +106,13 @@ fn assert_keeps_apart(capabilities: &Capabilities) {
     assert_eq!(sandbox.seen(), Path::new(DEFAULT_SEEN));
     assert_eq!(sh(&sandbox, "pwd"), DEFAULT_SEEN);
     sh(&sandbox, "echo kept > file && mkdir folder");
-    assert_eq!(
-        fs::read_to_string(sandbox.work().join("file")).unwrap(),
-        "kept\n"
-    );
+    assert_eq!(fs::read_to_string(sandbox.work().join("file")).unwrap(), "kept\n");
     assert_eq!(sh(&sandbox, &format!("cat {DEFAULT_SEEN}/file")), "kept");
 
     let said = sh_fails(&sandbox, &format!("echo > {}/file", elsewhere.display()));
     assert!(said.contains("Read-only file system"), "{said}");
     let said = sh_fails(&sandbox, "mkdir /crashlab-test");
-    assert!(
-        said.contains("Read-only file system") || said.contains("Permission denied"),
-        "{said}"
-    );
+    assert!(said.contains("Read-only file system") || said.contains("Permission denied"), "{said}");
     assert!(fs::read_dir(elsewhere).unwrap().next().is_none());
 
     let outside = tempfile::NamedTempFile::new_in("/tmp").unwrap();
@@ -182,12 +156,8 @@ fn inside_there_is_no_other_network() {
         return;
     }
     let devices = fs::read_to_string("/proc/self/net/dev").unwrap();
-    let names: Vec<&str> = devices
-        .lines()
-        .skip(2)
-        .filter_map(|line| line.split(':').next())
-        .map(str::trim)
-        .collect();
+    let names: Vec<&str> =
+        devices.lines().skip(2).filter_map(|line| line.split(':').next()).map(str::trim).collect();
     assert!(names.contains(&"lo"), "{devices}");
     // An address that is reserved for documentation; with a network the answer would be another one.
     let error = TcpStream::connect("192.0.2.1:9").unwrap_err();
@@ -211,11 +181,8 @@ fn inside_a_terminal_can_be_opened() {
 fn what_the_machine_allows_is_used() {
     // Asked one by one, in another way: without this, tests that skip would hide that sandboxes stopped working.
     let checks = crashlab::cli::doctor::report();
-    let works = |name: &str| {
-        checks
-            .iter()
-            .any(|check| check.name == name && check.found == Found::Ok)
-    };
+    let works =
+        |name: &str| checks.iter().any(|check| check.name == name && check.found == Found::Ok);
     let found = capabilities();
     if works("user namespaces") && works("mount namespaces") {
         assert_ne!(found.way, Way::Plain, "{found:?}");
@@ -235,48 +202,30 @@ fn a_sandbox_keeps_apart() {
 #[test]
 fn without_recursive_sealing_a_sandbox_keeps_apart_too() {
     if let Some(found) = with_namespaces() {
-        assert_keeps_apart(&Capabilities {
-            recursive_read_only: false,
-            ..found.clone()
-        });
+        assert_keeps_apart(&Capabilities { recursive_read_only: false, ..found.clone() });
     }
 }
 
 #[test]
 fn in_a_user_namespace_a_sandbox_keeps_apart_too() {
     if let Some(found) = with_namespaces() {
-        let used = Capabilities {
-            way: Way::UserNamespace,
-            ..found.clone()
-        };
+        let used = Capabilities { way: Way::UserNamespace, ..found.clone() };
         if let Err(error) = Sandbox::with(&options(), &used) {
             println!("skipped: no user namespaces: {error}");
             return;
         }
         assert_keeps_apart(&used);
-        assert_keeps_apart(&Capabilities {
-            recursive_read_only: false,
-            ..used
-        });
+        assert_keeps_apart(&Capabilities { recursive_read_only: false, ..used });
     }
 }
 
 #[test]
 fn without_network_namespaces_the_rest_is_kept_apart_and_it_is_said() {
     if let Some(found) = with_namespaces() {
-        let used = Capabilities {
-            network: false,
-            why: vec!["because".into()],
-            ..found.clone()
-        };
+        let used = Capabilities { network: false, why: vec!["because".into()], ..found.clone() };
         assert_keeps_apart(&used);
-        let said = Sandbox::with(&SandboxOptions::default(), &used)
-            .unwrap()
-            .shortcomings();
-        assert_eq!(
-            said,
-            ["no network namespace (because): the network is shared"]
-        );
+        let said = Sandbox::with(&SandboxOptions::default(), &used).unwrap().shortcomings();
+        assert_eq!(said, ["no network namespace (because): the network is shared"]);
     }
 }
 
@@ -288,34 +237,21 @@ fn all_of_it_holds_for_an_ordinary_user() {
     }
     let me = std::env::current_exe().unwrap();
     let mut again = Command::new(&me);
-    again
-        .arg("--test-threads=2")
-        .current_dir("/")
-        .uid(65534)
-        .gid(65534);
+    again.arg("--test-threads=2").current_dir("/").uid(65534).gid(65534);
     match again.output() {
         Err(error) if error.kind() == ErrorKind::PermissionDenied => {
             println!("skipped: an ordinary user cannot reach {}", me.display());
         }
         other => {
             let output = other.unwrap();
-            assert!(
-                output.status.success(),
-                "{}{}",
-                text(&output.stdout),
-                text(&output.stderr)
-            );
+            assert!(output.status.success(), "{}{}", text(&output.stdout), text(&output.stderr));
         }
     }
 }
 
 #[test]
 fn a_plain_sandbox_is_its_folder() {
-    let forced = Sandbox::new(&SandboxOptions {
-        plain: true,
-        ..options()
-    })
-    .unwrap();
+    let forced = Sandbox::new(&SandboxOptions { plain: true, ..options() }).unwrap();
     let unable = Capabilities {
         way: Way::Plain,
         network: false,
@@ -327,16 +263,9 @@ fn a_plain_sandbox_is_its_folder() {
         assert_eq!(sandbox.seen(), sandbox.work());
         assert_eq!(sh(sandbox, "pwd -P"), sandbox.work().to_str().unwrap());
         sh(sandbox, "echo kept > file");
-        assert_eq!(
-            fs::read_to_string(sandbox.work().join("file")).unwrap(),
-            "kept\n"
-        );
+        assert_eq!(fs::read_to_string(sandbox.work().join("file")).unwrap(), "kept\n");
     }
-    assert!(
-        forced.shortcomings()[0].contains("as asked for"),
-        "{:?}",
-        forced.shortcomings()
-    );
+    assert!(forced.shortcomings()[0].contains("as asked for"), "{:?}", forced.shortcomings());
     assert!(
         fallen_back.shortcomings()[0].contains("Operation not permitted"),
         "{:?}",
@@ -354,43 +283,21 @@ fn folders_below_tmp_stay_visible_where_asked_for() {
     let by_link = hidden.path().join("link");
     std::os::unix::fs::symlink(project.path(), &by_link).unwrap();
 
-    for keep_visible in [
-        vec![project.path().to_owned()],
-        vec![by_link.clone(), project.path().join("deep")],
-    ] {
-        let sandbox = Sandbox::new(&SandboxOptions {
-            keep_visible,
-            ..SandboxOptions::default()
-        })
-        .unwrap();
-        assert_eq!(
-            sh(
-                &sandbox,
-                &format!("cat {}/deep/file", project.path().display())
-            ),
-            "seen"
-        );
-        let said = sh_fails(
-            &sandbox,
-            &format!("echo > {}/deep/file", project.path().display()),
-        );
+    for keep_visible in
+        [vec![project.path().to_owned()], vec![by_link.clone(), project.path().join("deep")]]
+    {
+        let sandbox =
+            Sandbox::new(&SandboxOptions { keep_visible, ..SandboxOptions::default() }).unwrap();
+        assert_eq!(sh(&sandbox, &format!("cat {}/deep/file", project.path().display())), "seen");
+        let said = sh_fails(&sandbox, &format!("echo > {}/deep/file", project.path().display()));
         assert!(said.contains("Read-only file system"), "{said}");
     }
     let sandbox = Sandbox::new(&SandboxOptions {
         keep_visible: vec![by_link.clone()],
         ..SandboxOptions::default()
     });
-    assert_eq!(
-        sh(
-            &sandbox.unwrap(),
-            &format!("cat {}/deep/file", by_link.display())
-        ),
-        "seen"
-    );
-    assert_eq!(
-        fs::read_to_string(project.path().join("deep/file")).unwrap(),
-        "seen\n"
-    );
+    assert_eq!(sh(&sandbox.unwrap(), &format!("cat {}/deep/file", by_link.display())), "seen");
+    assert_eq!(fs::read_to_string(project.path().join("deep/file")).unwrap(), "seen\n");
 }
 
 #[test]
@@ -409,10 +316,7 @@ fn the_work_folder_is_seen_where_asked_for() {
     ] {
         let sandbox = Sandbox::new(&at(place)).unwrap();
         assert_eq!(sandbox.seen(), place);
-        assert_eq!(
-            sh(&sandbox, "pwd && ls && echo kept > file"),
-            place.to_str().unwrap()
-        );
+        assert_eq!(sh(&sandbox, "pwd && ls && echo kept > file"), place.to_str().unwrap());
         assert!(sandbox.work().join("file").exists());
     }
     assert!(!existing.path().join("file").exists());
@@ -462,10 +366,7 @@ fn programs_of_one_sandbox_share_it_and_others_do_not() {
     let Some(found) = with_namespaces() else {
         return;
     };
-    let (one, other) = (
-        Sandbox::new(&options()).unwrap(),
-        Sandbox::new(&options()).unwrap(),
-    );
+    let (one, other) = (Sandbox::new(&options()).unwrap(), Sandbox::new(&options()).unwrap());
     sh(&one, "echo 1 > /tmp/shared && echo 1 > shared");
     assert_eq!(sh(&one, "cat /tmp/shared shared"), "1\n1");
     sh_fails(&other, "cat /tmp/shared");
@@ -480,16 +381,9 @@ fn programs_of_one_sandbox_share_it_and_others_do_not() {
 #[test]
 fn the_network_is_the_machines_where_asked_for() {
     let Some(_) = with_namespaces() else { return };
-    let sandbox = Sandbox::new(&SandboxOptions {
-        network: true,
-        ..options()
-    })
-    .unwrap();
+    let sandbox = Sandbox::new(&SandboxOptions { network: true, ..options() }).unwrap();
     let ours = fs::read_link("/proc/self/ns/net").unwrap();
-    assert_eq!(
-        sh(&sandbox, "readlink /proc/self/ns/net"),
-        ours.to_str().unwrap()
-    );
+    assert_eq!(sh(&sandbox, "readlink /proc/self/ns/net"), ours.to_str().unwrap());
     assert_eq!(sandbox.shortcomings(), Vec::<String>::new());
 }
 
@@ -513,15 +407,9 @@ fn a_reset_sandbox_is_as_new() {
     );
     sandbox.reset().unwrap();
     assert_eq!(read(sandbox.work()).unwrap(), empty);
+    assert_eq!(sh(&sandbox, "ls -A && ls -A /tmp/c 2> /dev/null || echo gone"), "gone");
     assert_eq!(
-        sh(&sandbox, "ls -A && ls -A /tmp/c 2> /dev/null || echo gone"),
-        "gone"
-    );
-    assert_eq!(
-        sh(
-            &sandbox,
-            &format!("cat {}/file && pwd", project.path().display())
-        ),
+        sh(&sandbox, &format!("cat {}/file && pwd", project.path().display())),
         format!("seen\n{DEFAULT_SEEN}")
     );
     // No socket was opened, so it is still the same network.
@@ -538,11 +426,7 @@ fn a_reset_sandbox_is_as_new() {
 
 #[test]
 fn trees_go_in_and_come_out() {
-    let sandbox = Sandbox::new(&SandboxOptions {
-        plain: true,
-        ..options()
-    })
-    .unwrap();
+    let sandbox = Sandbox::new(&SandboxOptions { plain: true, ..options() }).unwrap();
     sh(
         &sandbox,
         "mkdir sealed && echo 1 > sealed/file && ln -s sealed/file link && chmod 500 sealed",
@@ -552,10 +436,7 @@ fn trees_go_in_and_come_out() {
         tree.get(Path::new("sealed/file")).unwrap().kind,
         NodeKind::File(Data::from(b"1\n".to_vec()))
     );
-    sh(
-        &sandbox,
-        "chmod 700 sealed && echo 2 > sealed/file && echo > other && chmod 000 sealed",
-    );
+    sh(&sandbox, "chmod 700 sealed && echo 2 > sealed/file && echo > other && chmod 000 sealed");
     sandbox.fill(&tree).unwrap();
     assert_eq!(sandbox.snapshot().unwrap(), tree);
 }
@@ -591,9 +472,7 @@ fn nothing_is_left() {
 fn a_program_that_does_not_end_is_ended_with_its_children() {
     let sandbox = Sandbox::new(&options()).unwrap();
     let script = "sleep 1000 & echo $! > child; wait";
-    let error = sandbox
-        .command(&["sh", "-c", script], Duration::from_secs(1))
-        .unwrap_err();
+    let error = sandbox.command(&["sh", "-c", script], Duration::from_secs(1)).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::TimedOut);
     let child = fs::read_to_string(sandbox.work().join("child")).unwrap();
     // A kill takes effect a little later; the dead are there until whoever adopted them has reaped them.
@@ -603,33 +482,20 @@ fn a_program_that_does_not_end_is_ended_with_its_children() {
     };
     let deadline = Instant::now() + LIMIT;
     while is_alive() {
-        assert!(
-            Instant::now() < deadline,
-            "process {} lives on",
-            child.trim()
-        );
+        assert!(Instant::now() < deadline, "process {} lives on", child.trim());
         std::thread::yield_now();
     }
 }
 
 #[test]
 fn what_cannot_start_or_enter_is_an_error() {
-    let sandbox = Sandbox::new(&SandboxOptions {
-        plain: true,
-        ..SandboxOptions::default()
-    })
-    .unwrap();
+    let sandbox =
+        Sandbox::new(&SandboxOptions { plain: true, ..SandboxOptions::default() }).unwrap();
     assert_eq!(
-        sandbox
-            .command(&["/crashlab/no-program"], LIMIT)
-            .unwrap_err()
-            .kind(),
+        sandbox.command(&["/crashlab/no-program"], LIMIT).unwrap_err().kind(),
         ErrorKind::NotFound
     );
-    assert_eq!(
-        sandbox.command::<&str>(&[], LIMIT).unwrap_err().kind(),
-        ErrorKind::InvalidInput
-    );
+    assert_eq!(sandbox.command::<&str>(&[], LIMIT).unwrap_err().kind(), ErrorKind::InvalidInput);
     fs::remove_dir(sandbox.work()).unwrap();
     let error = sandbox.entry().enter().unwrap_err();
     assert_eq!(

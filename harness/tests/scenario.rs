@@ -115,10 +115,7 @@ fn rendered(errors: &[ScenarioError], folder: &Path) -> String {
             true => usize::MAX,
             false => 80,
         };
-    let rendered: Vec<String> = errors
-        .iter()
-        .map(|error| error.render(columns(error)))
-        .collect();
+    let rendered: Vec<String> = errors.iter().map(|error| error.render(columns(error))).collect();
     let text = rendered.join("\n");
     text.replace(&format!("{}/", real.display()), "/scenarios/")
         .replace(&format!("{}/", folder.display()), "/scenarios/")

@@ -14,22 +14,12 @@ use crashlab::tree::{Model, Node, NodeKind, Tree, difference, read, write_out};
 use proptest::prelude::*;
 
 fn me() -> (u32, u32) {
-    (
-        nix::unistd::geteuid().as_raw(),
-        nix::unistd::getegid().as_raw(),
-    )
+    (nix::unistd::geteuid().as_raw(), nix::unistd::getegid().as_raw())
 }
 
 fn node(kind: NodeKind, mode: u32) -> Node {
     let (uid, gid) = me();
-    Node {
-        kind,
-        mode,
-        uid,
-        gid,
-        hard_link: None,
-        xattrs: BTreeMap::new(),
-    }
+    Node { kind, mode, uid, gid, hard_link: None, xattrs: BTreeMap::new() }
 }
 
 fn file(bytes: impl AsRef<[u8]>) -> Node {
@@ -47,8 +37,7 @@ fn link(target: &str) -> Node {
 fn tree<const N: usize>(nodes: [(&str, Node); N]) -> Tree {
     let mut tree = Tree::default();
     tree.nodes.insert(PathBuf::new(), folder());
-    tree.nodes
-        .extend(nodes.map(|(path, node)| (PathBuf::from(path), node)));
+    tree.nodes.extend(nodes.map(|(path, node)| (PathBuf::from(path), node)));
     tree
 }
 
@@ -100,15 +89,10 @@ fn attributes_work() -> bool {
 
 /// Gives each group of hard links the number that the tree's order asks for.
 fn renumbered(tree: Tree) -> Tree {
-    Tree::from_identities(
-        tree.nodes
-            .into_iter()
-            .enumerate()
-            .map(|(position, (path, node))| {
-                let identity = node.hard_link.ok_or(position);
-                (path, node, identity)
-            }),
-    )
+    Tree::from_identities(tree.nodes.into_iter().enumerate().map(|(position, (path, node))| {
+        let identity = node.hard_link.ok_or(position);
+        (path, node, identity)
+    }))
 }
 
 #[test]
@@ -123,13 +107,9 @@ fn everything_that_a_folder_can_hold_survives_a_round_trip() {
     let mut annotated_folder = folder();
     if attributes_work() {
         annotated.mode = 0o400;
-        annotated
-            .xattrs
-            .insert("user.origin".into(), vec![0, 255, 10]);
+        annotated.xattrs.insert("user.origin".into(), vec![0, 255, 10]);
         annotated.xattrs.insert("user.empty".into(), Vec::new());
-        annotated_folder
-            .xattrs
-            .insert("user.note".into(), b"kept".to_vec());
+        annotated_folder.xattrs.insert("user.note".into(), b"kept".to_vec());
         annotated_folder.mode = 0o500;
     } else {
         println!("skipped: no `user.` attributes on this file system");
@@ -145,10 +125,7 @@ fn everything_that_a_folder_can_hold_survives_a_round_trip() {
         ("set-id", set_id),
         ("annotated", annotated),
         ("annotated folder", annotated_folder),
-        (
-            "sealed",
-            node(NodeKind::File(Data::from(b"secret".to_vec())), 0o400),
-        ),
+        ("sealed", node(NodeKind::File(Data::from(b"secret".to_vec())), 0o400)),
     ]));
     let found = round_trip(&wanted);
     assert_eq!(difference(&wanted, &found), []);
@@ -181,10 +158,7 @@ fn owners_are_kept_or_refused() {
 
 #[test]
 fn devices_are_kept_or_refused() {
-    let null = NodeKind::Device {
-        block: false,
-        number: nix::sys::stat::makedev(1, 3),
-    };
+    let null = NodeKind::Device { block: false, number: nix::sys::stat::makedev(1, 3) };
     let wanted = tree([("null", node(null, 0o600))]);
     let scratch = Scratch::new();
     match write_out(&wanted, &scratch.path()) {
@@ -196,10 +170,7 @@ fn devices_are_kept_or_refused() {
 #[test]
 fn holes_are_read_as_nuls() {
     let scratch = Scratch::new();
-    fs::File::create(scratch.path().join("sparse"))
-        .unwrap()
-        .set_len(100_000)
-        .unwrap();
+    fs::File::create(scratch.path().join("sparse")).unwrap().set_len(100_000).unwrap();
     let found = read(&scratch.path()).unwrap();
     let NodeKind::File(data) = &found.get(Path::new("sparse")).unwrap().kind else {
         panic!("no file: {found:?}");
@@ -222,10 +193,7 @@ fn names_that_share_an_inode_share_their_bytes_and_a_number() {
     let number = |name: &str| found.get(Path::new(name)).unwrap().hard_link;
     // The folder itself is 0 and `a` is 1.
     assert_eq!((number("b"), number("d")), (Some(2), Some(2)));
-    assert_eq!(
-        (number("c"), number("lone"), number("a")),
-        (None, None, None)
-    );
+    assert_eq!((number("c"), number("lone"), number("a")), (None, None, None));
     let data = |name: &str| match &found.get(Path::new(name)).unwrap().kind {
         NodeKind::File(data) => data.0.clone(),
         other => panic!("{other:?}"),
@@ -237,12 +205,7 @@ fn names_that_share_an_inode_share_their_bytes_and_a_number() {
 fn groups_of_names_stay_apart() {
     let (mut one, mut two) = (file("1"), file("2"));
     (one.hard_link, two.hard_link) = (Some(1), Some(2));
-    let wanted = tree([
-        ("a", one.clone()),
-        ("b", two.clone()),
-        ("c", one),
-        ("d", two),
-    ]);
+    let wanted = tree([("a", one.clone()), ("b", two.clone()), ("c", one), ("d", two)]);
     let scratch = Scratch::new();
     write_out(&wanted, &scratch.path()).unwrap();
     let inode = |name: &str| fs::metadata(scratch.path().join(name)).unwrap().ino();
@@ -276,10 +239,7 @@ fn what_cannot_be_read_is_named() {
 #[test]
 fn nothing_is_written_outside_of_the_folder() {
     let outside = tempfile::tempdir().unwrap();
-    let through = tree([
-        ("way", link(outside.path().to_str().unwrap())),
-        ("way/file", file("x")),
-    ]);
+    let through = tree([("way", link(outside.path().to_str().unwrap())), ("way/file", file("x"))]);
     let above = tree([("..", folder()), ("../file", file("x"))]);
     let absolute = outside.path().join("file");
     let absolute = tree([(absolute.to_str().unwrap(), file("x"))]);
@@ -287,11 +247,7 @@ fn nothing_is_written_outside_of_the_folder() {
     for bad in [through, above, absolute, orphan] {
         let scratch = Scratch::new();
         let error = write_out(&bad, &scratch.path()).unwrap_err();
-        assert_eq!(
-            error.source.kind(),
-            std::io::ErrorKind::InvalidInput,
-            "{error}"
-        );
+        assert_eq!(error.source.kind(), std::io::ErrorKind::InvalidInput, "{error}");
         assert!(!scratch.path().with_file_name("file").exists());
     }
     assert_eq!(fs::read_dir(outside.path()).unwrap().count(), 0);
@@ -329,15 +285,9 @@ fn links_are_followed_inside_the_tree_alone() {
         model.resolve(Path::new(path), seen)?;
         model.resolve_path(Path::new(path), seen)
     };
-    for path in [
-        "data/state",
-        "current",
-        "via/state",
-        "via/up",
-        "data/up",
-        "near",
-        "./via/../current",
-    ] {
+    for path in
+        ["data/state", "current", "via/state", "via/up", "data/up", "near", "./via/../current"]
+    {
         assert_eq!(at(path), Some("data/state".into()), "{path}");
     }
     assert_eq!(at(""), Some("".into()));
@@ -382,25 +332,11 @@ fn every_part_of_a_node_counts_for_the_hash() {
     change(&|node| node.kind = NodeKind::Folder);
     change(&|node| node.kind = NodeKind::Fifo);
     change(&|node| node.kind = NodeKind::Socket);
-    change(&|node| {
-        node.kind = NodeKind::Device {
-            block: true,
-            number: 1,
-        }
-    });
-    change(&|node| {
-        node.kind = NodeKind::Device {
-            block: false,
-            number: 1,
-        }
-    });
+    change(&|node| node.kind = NodeKind::Device { block: true, number: 1 });
+    change(&|node| node.kind = NodeKind::Device { block: false, number: 1 });
     others.push(tree([("a", file("1"))]));
     others.push(tree([("a", file("1")), ("c", file("1"))]));
-    others.push(tree([
-        ("a", folder()),
-        ("a/b", file("1")),
-        ("b", file("1")),
-    ]));
+    others.push(tree([("a", folder()), ("a/b", file("1")), ("b", file("1"))]));
     others.push(Tree::default());
     others.push(plain.clone());
     let hashes: BTreeSet<[u8; 32]> = others.iter().map(Tree::hash).collect();
@@ -409,10 +345,7 @@ fn every_part_of_a_node_counts_for_the_hash() {
 }
 
 fn shown(a: &Tree, b: &Tree) -> String {
-    difference(a, b)
-        .iter()
-        .map(|difference| format!("{difference}\n"))
-        .collect()
+    difference(a, b).iter().map(|difference| format!("{difference}\n")).collect()
 }
 
 #[test]
@@ -424,9 +357,7 @@ fn differences_of_metadata_are_one_line_each() {
     marked.xattrs.insert("user.changed".into(), b"old".to_vec());
     let mut remarked = marked.clone();
     remarked.xattrs.remove("user.gone");
-    remarked
-        .xattrs
-        .insert("user.changed".into(), [b'n'; 50].to_vec());
+    remarked.xattrs.insert("user.changed".into(), [b'n'; 50].to_vec());
     let mut sealed = file("x");
     (sealed.mode, sealed.uid, sealed.gid) = (0o600, 12, 34);
     let mut given = sealed.clone();
@@ -448,13 +379,7 @@ fn differences_of_metadata_are_one_line_each() {
         ("current", link("two")),
         (
             "kind",
-            node(
-                NodeKind::Device {
-                    block: true,
-                    number: nix::sys::stat::makedev(8, 1),
-                },
-                0o644,
-            ),
+            node(NodeKind::Device { block: true, number: nix::sys::stat::makedev(8, 1) }, 0o644),
         ),
         ("marked", remarked),
         ("mode", given),
@@ -496,9 +421,7 @@ fn planted(entries: Vec<(Vec<&'static str>, NodeKind, u32, u32)>) -> Tree {
         let path: PathBuf = path.iter().collect();
         let parent = path.parent().unwrap();
         if nodes.contains_key(&path)
-            || nodes
-                .get(parent)
-                .is_none_or(|(node, _)| node.kind != NodeKind::Folder)
+            || nodes.get(parent).is_none_or(|(node, _)| node.kind != NodeKind::Folder)
         {
             continue;
         }
@@ -515,11 +438,7 @@ fn planted(entries: Vec<(Vec<&'static str>, NodeKind, u32, u32)>) -> Tree {
             nodes.insert(path, (shared, Ok(group)));
         }
     }
-    Tree::from_identities(
-        nodes
-            .into_iter()
-            .map(|(path, (node, identity))| (path, node, identity)),
-    )
+    Tree::from_identities(nodes.into_iter().map(|(path, (node, identity))| (path, node, identity)))
 }
 
 proptest! {

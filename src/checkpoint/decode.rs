@@ -83,11 +83,7 @@ struct Seen {
 
 impl Seen {
     fn new(whole: &'static str, names: &'static [&'static str]) -> Self {
-        Seen {
-            whole,
-            names,
-            seen: [false; FIELDS.len()],
-        }
+        Seen { whole, names, seen: [false; FIELDS.len()] }
     }
 
     /// The field of that name, unless there is none or it was there before.
@@ -106,18 +102,11 @@ impl Seen {
             Some(meant) => format!("did you mean '{meant}'?"),
             None => format!("{} has {}", self.whole, self.names.join(", ")),
         };
-        reader.fault(
-            at,
-            format!("the unknown field '{}' ({hint})", show::short(name)),
-        )
+        reader.fault(at, format!("the unknown field '{}' ({hint})", show::short(name)))
     }
 
     fn need(&self, reader: &Reader<'_>, start: usize, name: &str) -> Parsed<()> {
-        let there = self
-            .names
-            .iter()
-            .zip(self.seen)
-            .any(|(known, seen)| *known == name && seen);
+        let there = self.names.iter().zip(self.seen).any(|(known, seen)| *known == name && seen);
         if there {
             return Ok(());
         }

@@ -12,29 +12,17 @@ pub(super) fn encode(checkpoint: &Checkpoint) -> Vec<u8> {
     out.extend_from_slice(b",\n  \"notes\": ");
     list(&mut out, &checkpoint.notes, 2);
     out.extend_from_slice(b",\n  \"answers\": ");
-    container(
-        &mut out,
-        b"{}",
-        2,
-        &checkpoint.answers,
-        |out, (question, answer)| {
-            string(out, question);
-            out.extend_from_slice(b": ");
-            self::answer(out, answer);
-        },
-    );
+    container(&mut out, b"{}", 2, &checkpoint.answers, |out, (question, answer)| {
+        string(out, question);
+        out.extend_from_slice(b": ");
+        self::answer(out, answer);
+    });
     out.extend_from_slice(b",\n  \"pending\": ");
-    container(
-        &mut out,
-        b"{}",
-        2,
-        &checkpoint.pending,
-        |out, (question, reason)| {
-            string(out, question);
-            out.extend_from_slice(b": ");
-            string(out, reason);
-        },
-    );
+    container(&mut out, b"{}", 2, &checkpoint.pending, |out, (question, reason)| {
+        string(out, question);
+        out.extend_from_slice(b": ");
+        string(out, reason);
+    });
     out.extend_from_slice(b",\n  \"sessions_run\": ");
     out.extend_from_slice(checkpoint.sessions_run.to_string().as_bytes());
     out.extend_from_slice(b"\n}\n");
@@ -55,9 +43,7 @@ fn expected_len(checkpoint: &Checkpoint) -> usize {
         + answers
             .map(|(q, a)| PER_ANSWER + q.len() + a.text.len() + strings(&a.citations))
             .sum::<usize>()
-        + pending
-            .map(|(q, r)| PER_STRING + q.len() + r.len())
-            .sum::<usize>()
+        + pending.map(|(q, r)| PER_STRING + q.len() + r.len()).sum::<usize>()
 }
 
 fn answer(out: &mut Vec<u8>, answer: &Answer) {

@@ -54,11 +54,7 @@ pub struct Damage {
 
 impl fmt::Display for Damage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "{} at line {}, column {} (",
-            self.found, self.line, self.column
-        )?;
+        write!(f, "{} at line {}, column {} (", self.found, self.line, self.column)?;
         // A question is part of a pointer, and may be a page long or hold what a terminal would obey.
         match self.pointer.as_str() {
             "" => f.write_str("the top level")?,
@@ -73,10 +69,7 @@ impl std::error::Error for Damage {}
 impl Checkpoint {
     /// A new queue, nothing done.
     pub fn fresh(questions: Vec<String>) -> Self {
-        Checkpoint {
-            queue: questions,
-            ..Checkpoint::default()
-        }
+        Checkpoint { queue: questions, ..Checkpoint::default() }
     }
 
     /// The bytes of the file: ASCII only, indented by two spaces, one line feed at the end.

@@ -113,11 +113,7 @@ impl<'a> Reader<'a> {
                 _ => {}
             }
             let element = self.string("a string");
-            list.push(
-                element
-                    .map_err(|fault| fault.under(&list.len().to_string()))?
-                    .into_owned(),
-            );
+            list.push(element.map_err(|fault| fault.under(&list.len().to_string()))?.into_owned());
             match self.next_byte() {
                 Some(b',') => comma = Some(self.at),
                 Some(b']') => break,
@@ -166,10 +162,9 @@ impl<'a> Reader<'a> {
                     unescaped.push(self.escape()?);
                 }
                 Some(b'\0') => {
-                    return Err(self.fault(
-                        self.at,
-                        "a NUL byte in a string (a power cut can leave them)",
-                    ));
+                    return Err(
+                        self.fault(self.at, "a NUL byte in a string (a power cut can leave them)")
+                    );
                 }
                 Some(&control) => {
                     let name = show::code_point(char::from(control));
@@ -193,11 +188,7 @@ impl<'a> Reader<'a> {
 
     /// A fault at an offset, in the container at hand.
     pub(super) fn fault(&self, at: usize, found: impl Into<String>) -> Box<Fault> {
-        Box::new(Fault {
-            at,
-            found: found.into(),
-            pointer: String::new(),
-        })
+        Box::new(Fault { at, found: found.into(), pointer: String::new() })
     }
 
     /// The next byte after white space; `None` at the end of the text.
@@ -238,11 +229,8 @@ impl<'a> Reader<'a> {
             b't' => '\t',
             b'u' => return self.code_unit_escape(start),
             _ => {
-                let shown = self.text[start + 1..]
-                    .chars()
-                    .next()
-                    .map(show::code_point)
-                    .unwrap_or_default();
+                let shown =
+                    self.text[start + 1..].chars().next().map(show::code_point).unwrap_or_default();
                 return Err(self.fault(
                     start,
                     format!("a backslash before {shown}, which JSON does not have"),
@@ -297,10 +285,7 @@ impl<'a> Reader<'a> {
         if rest.is_empty() {
             return self.cut_off(&format!("where {expected} was expected"));
         }
-        self.fault(
-            self.at,
-            format!("{} instead of {expected}", show::what(rest)),
-        )
+        self.fault(self.at, format!("{} instead of {expected}", show::what(rest)))
     }
 
     /// The fault that the text ends: the file does, or it goes on with a byte that is not UTF-8.

@@ -12,9 +12,7 @@ pub(super) fn plain_in_json(bytes: &[u8], at: usize) -> usize {
 /// Where the first byte at or after `at` is that cannot be written into a JSON string as it is: a quote, a backslash, or
 /// anything outside printable ASCII. The length of `bytes` if there is none.
 pub(super) fn plain_in_text(bytes: &[u8], at: usize) -> usize {
-    run_end(bytes, at, |word| {
-        stops_reading(word) | equal(word, 0x7f) | word
-    })
+    run_end(bytes, at, |word| stops_reading(word) | equal(word, 0x7f) | word)
 }
 
 /// `stops` sets the high bit of a byte of the word that ends the run. It may set too many, but only above a right one.

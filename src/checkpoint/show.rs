@@ -13,13 +13,9 @@ pub(super) fn short(text: &str) -> String {
     }
     let tail = EXCERPT_MAX / 3;
     let head = EXCERPT_MAX - tail - 1;
-    text.chars()
-        .take(head)
-        .for_each(|c| push_visible(&mut shown, c));
+    text.chars().take(head).for_each(|c| push_visible(&mut shown, c));
     shown.push('…');
-    text.chars()
-        .skip(count - tail)
-        .for_each(|c| push_visible(&mut shown, c));
+    text.chars().skip(count - tail).for_each(|c| push_visible(&mut shown, c));
     shown
 }
 
@@ -60,9 +56,7 @@ pub(super) fn what(rest: &str) -> String {
     if !token.is_empty() {
         return format!("the number {}", short(token));
     }
-    let word_end = rest
-        .find(|c: char| !c.is_alphanumeric() && c != '_')
-        .unwrap_or(rest.len());
+    let word_end = rest.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(rest.len());
     match &rest[..word_end] {
         "" => format!("the character {}", code_point(first)),
         "null" => "null".to_owned(),

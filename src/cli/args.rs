@@ -198,9 +198,8 @@ impl ValueEnum for StoreKind {
 
 /// Reads `90m`, `7d`, `1h 30m`; a day has 24 hours.
 fn duration(text: &str) -> Result<Duration, String> {
-    let span: Span = text
-        .parse()
-        .map_err(|_| "expected a duration such as `90m`, `12h` or `7d`".to_owned())?;
+    let span: Span =
+        text.parse().map_err(|_| "expected a duration such as `90m`, `12h` or `7d`".to_owned())?;
     let exact = span
         .to_duration(SpanRelativeTo::days_are_24_hours())
         .map_err(|_| "months and years have no fixed length; say it in days".to_owned())?;

@@ -32,21 +32,14 @@ pub(super) enum CliError {
     #[error("{}: there is no checkpoint; `long-horizon run` makes one", path.display())]
     NoCheckpoint { path: PathBuf },
     #[error("{}: cannot {what}: {source}", path.display())]
-    File {
-        path: PathBuf,
-        what: &'static str,
-        source: std::io::Error,
-    },
+    File { path: PathBuf, what: &'static str, source: std::io::Error },
 }
 
 impl CliError {
     pub(super) fn exit(&self) -> Exit {
         match self {
             CliError::Store(error)
-            | CliError::Session {
-                source: SessionError::Store(error),
-                ..
-            } => of_store(error),
+            | CliError::Session { source: SessionError::Store(error), .. } => of_store(error),
             _ => Exit::Failed,
         }
     }

@@ -42,11 +42,7 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> Exit {
     match (exit, out.finish()) {
         (Exit::Done, Err(error)) => {
             say(&format!("error: cannot write the output: {error}"));
-            if is_has_work {
-                Exit::HasWorkFailed
-            } else {
-                Exit::Failed
-            }
+            if is_has_work { Exit::HasWorkFailed } else { Exit::Failed }
         }
         (exit, _) => exit,
     }

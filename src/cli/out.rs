@@ -13,10 +13,7 @@ pub(super) struct Out {
 
 impl Out {
     pub(super) fn new() -> Self {
-        Out {
-            closed: false,
-            failure: None,
-        }
+        Out { closed: false, failure: None }
     }
 
     /// Writes one line, with control characters escaped.
@@ -82,10 +79,7 @@ mod tests {
 
     #[test]
     fn a_terminal_obeys_nothing_of_it() {
-        assert_eq!(
-            visible("a\x1b[2Jb\nc\u{202e}d"),
-            "a\\u{1b}[2Jb\\nc\\u{202e}d"
-        );
+        assert_eq!(visible("a\x1b[2Jb\nc\u{202e}d"), "a\\u{1b}[2Jb\\nc\\u{202e}d");
         assert_eq!(visible("Ünïcode \u{1F600} `x`"), "Ünïcode \u{1F600} `x`");
     }
 }

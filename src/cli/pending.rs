@@ -15,9 +15,8 @@ pub(super) fn pending(args: &PlaceArgs, out: &mut Out) -> Result<Exit, CliError>
     let place = Place::open(args)?;
     let loaded = place.store.read()?;
     let log = place.read_log(loaded.as_ref());
-    let pending = loaded.map_or(Vec::new(), |loaded| {
-        status::pending(&loaded.checkpoint, &log, place.clock.now())
-    });
+    let pending = loaded
+        .map_or(Vec::new(), |loaded| status::pending(&loaded.checkpoint, &log, place.clock.now()));
     if args.json {
         for item in &pending {
             out.json(&json!({
@@ -30,16 +29,12 @@ pub(super) fn pending(args: &PlaceArgs, out: &mut Out) -> Result<Exit, CliError>
         return Ok(Exit::Done);
     }
     if pending.is_empty() {
-        out.line(&format!(
-            "{}: nothing waits for a person",
-            place.path.display()
-        ));
+        out.line(&format!("{}: nothing waits for a person", place.path.display()));
     }
     for item in &pending {
-        let age = item.age.map_or(
-            "since a time that the log does not tell".to_owned(),
-            |age| format!("for {}", humane(age)),
-        );
+        let age = item.age.map_or("since a time that the log does not tell".to_owned(), |age| {
+            format!("for {}", humane(age))
+        });
         out.line(&item.question);
         out.line(&format!("  waits {age}: {}", item.reason));
     }

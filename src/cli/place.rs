@@ -39,9 +39,7 @@ impl Place {
 
     /// The checkpoint, which must be there.
     pub(super) fn load(&self) -> Result<Loaded, CliError> {
-        self.store.read()?.ok_or_else(|| CliError::NoCheckpoint {
-            path: self.path.clone(),
-        })
+        self.store.read()?.ok_or_else(|| CliError::NoCheckpoint { path: self.path.clone() })
     }
 
     /// The log as far as it can be read; what is wrong with it is said on standard error. `loaded` is the checkpoint as it is.
@@ -54,23 +52,16 @@ impl Place {
             }
         };
         if let Some(complaint) = log.complaint() {
-            say(&format!(
-                "warning: {}: {complaint}",
-                self.log.path().display()
-            ));
+            say(&format!("warning: {}: {complaint}", self.log.path().display()));
         }
-        let now = loaded
-            .and_then(|loaded| loaded.bytes.as_deref())
-            .map(digest::sha256);
+        let now = loaded.and_then(|loaded| loaded.bytes.as_deref()).map(digest::sha256);
         history::settle(log.entries, now.as_deref())
     }
 
     /// Says what could not be written to the log.
     pub(super) fn warn_of_log(&self) {
         for failure in self.log.take_failures() {
-            say(&format!(
-                "warning: {failure}; the checkpoint is not affected"
-            ));
+            say(&format!("warning: {failure}; the checkpoint is not affected"));
         }
     }
 }

@@ -15,25 +15,16 @@ use crate::store::Wait;
 pub(super) fn resolve(args: &ResolveArgs, out: &mut Out) -> Result<Exit, CliError> {
     let place = Place::open(&args.place)?;
     if let Some(holder) = place.store.holder()? {
-        let who = holder
-            .pid
-            .map_or("a session".to_owned(), |pid| format!("process {pid}"));
-        say(&format!(
-            "{}: {who} works on it; waiting until it has ended",
-            place.path.display()
-        ));
+        let who = holder.pid.map_or("a session".to_owned(), |pid| format!("process {pid}"));
+        say(&format!("{}: {who} works on it; waiting until it has ended", place.path.display()));
     }
     let mut transaction = place.store.begin(Wait::Block)?;
     let Some(loaded) = transaction.loaded() else {
         return Err(CliError::NoCheckpoint { path: place.path });
     };
     let before = digest::sha256(loaded.bytes.as_deref().unwrap_or_default());
-    let next = queue::resolve(&loaded.checkpoint, &args.question, &args.note).map_err(|why| {
-        CliError::NotPending {
-            path: place.path.clone(),
-            why,
-        }
-    })?;
+    let next = queue::resolve(&loaded.checkpoint, &args.question, &args.note)
+        .map_err(|why| CliError::NotPending { path: place.path.clone(), why })?;
     let bytes = transaction.replace(&next)?;
     // With the lock still held: the log is in the order of the checkpoints.
     place.log.record(Event::Resolve {
@@ -48,11 +39,7 @@ pub(super) fn resolve(args: &ResolveArgs, out: &mut Out) -> Result<Exit, CliErro
         out.json(&json!({"resolved": args.question, "note": args.note, "by": args.by, "pending": next.pending.len()}));
     } else {
         out.line(&format!("resolved by {}: {}", args.by, args.question));
-        out.line(&format!(
-            "{}: {} waiting for a person",
-            place.path.display(),
-            next.pending.len()
-        ));
+        out.line(&format!("{}: {} waiting for a person", place.path.display(), next.pending.len()));
     }
     Ok(Exit::Done)
 }

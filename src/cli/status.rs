@@ -41,30 +41,21 @@ pub(super) fn status(args: &StatusArgs, out: &mut Out) -> Result<Exit, CliError>
     for alert in &alerts {
         say(&format!("alert: {alert}"));
     }
-    Ok(if alerts.is_empty() {
-        Exit::Done
-    } else {
-        Exit::Failed
-    })
+    Ok(if alerts.is_empty() { Exit::Done } else { Exit::Failed })
 }
 
 fn lines(place: &Place, status: &Status) -> Vec<String> {
     let mut lines = vec![place.path.display().to_string()];
     let mut row = |name: &str, words: String| lines.push(format!("  {name:<9} {words}"));
     if status.exists {
-        let next = status
-            .retries
-            .as_ref()
-            .map_or(String::new(), |(next, _)| format!("; next: {next}"));
+        let next =
+            status.retries.as_ref().map_or(String::new(), |(next, _)| format!("; next: {next}"));
         row("queue", format!("{}{next}", questions(status.queue)));
         row("answers", status.answers.to_string());
         row("pending", pending_words(status));
         row("sessions", status.sessions_run.to_string());
         let retries = status.retries.as_ref().map_or(0, |(_, retries)| *retries);
-        row(
-            "retries",
-            format!("{retries} in a row of the next question"),
-        );
+        row("retries", format!("{retries} in a row of the next question"));
     } else if status.recorded_sessions > 0 {
         row(
             "missing",
@@ -74,51 +65,41 @@ fn lines(place: &Place, status: &Status) -> Vec<String> {
             ),
         );
     } else {
-        row(
-            "missing",
-            "there is no checkpoint yet; a run would start a fresh queue".to_owned(),
-        );
+        row("missing", "there is no checkpoint yet; a run would start a fresh queue".to_owned());
     }
     row(
         "progress",
         status
             .idle
-            .map_or("the log does not tell".to_owned(), |idle| {
-                format!("{} ago", humane(idle))
-            }),
+            .map_or("the log does not tell".to_owned(), |idle| format!("{} ago", humane(idle))),
     );
     row(
         "running",
         match status.running {
             None => "no".to_owned(),
-            Some(holder) => holder
-                .pid
-                .map_or("yes".to_owned(), |pid| format!("yes, process {pid}")),
+            Some(holder) => {
+                holder.pid.map_or("yes".to_owned(), |pid| format!("yes, process {pid}"))
+            }
         },
     );
     row(
         "stopped",
-        status.stopped.as_ref().map_or("no".to_owned(), |stopped| {
-            format!("yes,{}", stopped.details())
-        }),
+        status
+            .stopped
+            .as_ref()
+            .map_or("no".to_owned(), |stopped| format!("yes,{}", stopped.details())),
     );
     lines
 }
 
 fn pending_words(status: &Status) -> String {
     let count = status.pending.len();
-    let oldest = status
-        .oldest_pending()
-        .map(|age| format!("the oldest for {}", humane(age)));
+    let oldest = status.oldest_pending().map(|age| format!("the oldest for {}", humane(age)));
     let unknown = match status.pending_of_unknown_age() {
         0 => None,
         n => Some(format!("{n} since a time that the log does not tell")),
     };
-    [Some(count.to_string()), oldest, unknown]
-        .into_iter()
-        .flatten()
-        .collect::<Vec<_>>()
-        .join(", ")
+    [Some(count.to_string()), oldest, unknown].into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
 fn document(place: &Place, status: &Status, alerts: &[String]) -> Value {

@@ -18,10 +18,7 @@ pub(super) fn stop(args: &StopArgs, out: &mut Out) -> Result<Exit, CliError> {
         reason: args.reason.clone(),
     })?;
     if is_new {
-        place.log.record(Event::Stop {
-            by: args.by.clone(),
-            reason: args.reason.clone(),
-        });
+        place.log.record(Event::Stop { by: args.by.clone(), reason: args.reason.clone() });
         place.warn_of_log();
     }
     let stopped = place.stop.read()?.unwrap_or_default();
@@ -39,12 +36,8 @@ pub(super) fn stop(args: &StopArgs, out: &mut Out) -> Result<Exit, CliError> {
         out.line(&format!("{path}: it was stopped already: {stopped}"));
     }
     if let Some(holder) = running {
-        let who = holder
-            .pid
-            .map_or("a session".to_owned(), |pid| format!("process {pid}"));
-        out.line(&format!(
-            "{path}: {who} works on it now, and will end with its session"
-        ));
+        let who = holder.pid.map_or("a session".to_owned(), |pid| format!("process {pid}"));
+        out.line(&format!("{path}: {who} works on it now, and will end with its session"));
     }
     Ok(Exit::Done)
 }
@@ -53,19 +46,13 @@ pub(super) fn resume(args: &StopArgs, out: &mut Out) -> Result<Exit, CliError> {
     let place = Place::open(&args.place)?;
     let was_stopped = place.stop.clear()?;
     if was_stopped {
-        place.log.record(Event::Resume {
-            by: args.by.clone(),
-            reason: args.reason.clone(),
-        });
+        place.log.record(Event::Resume { by: args.by.clone(), reason: args.reason.clone() });
         place.warn_of_log();
     }
     if args.place.json {
         out.json(&json!({"stopped": null, "changed": was_stopped}));
     } else if was_stopped {
-        out.line(&format!(
-            "{}: sessions may start again",
-            place.path.display()
-        ));
+        out.line(&format!("{}: sessions may start again", place.path.display()));
     } else {
         out.line(&format!("{}: it was not stopped", place.path.display()));
     }

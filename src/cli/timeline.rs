@@ -55,14 +55,8 @@ fn session_lines(sessions: &[SessionRecord], holder: Option<Holder>) -> Vec<Line
         attempt = if repeats { attempt + 1 } else { 1 };
         let next = sessions.get(index + 1);
         let (outcome, detail) = outcome(session, next, holder);
-        let again = if attempt > 1 {
-            format!(" (attempt {attempt})")
-        } else {
-            String::new()
-        };
-        let detail_words = detail
-            .as_ref()
-            .map_or(String::new(), |detail| format!(": {detail}"));
+        let again = if attempt > 1 { format!(" (attempt {attempt})") } else { String::new() };
+        let detail_words = detail.as_ref().map_or(String::new(), |detail| format!(": {detail}"));
         lines.push(Line {
             time: session.started,
             words: format!(
@@ -83,20 +77,15 @@ fn outcome(
 ) -> (&'static str, Option<String>) {
     let Some((_, end)) = &session.end else {
         return match next {
-            Some(next) if next.start.before != session.start.before => (
-                "no end, but the checkpoint had changed when the next began",
-                None,
-            ),
+            Some(next) if next.start.before != session.start.before => {
+                ("no end, but the checkpoint had changed when the next began", None)
+            }
             Some(_) => ("killed, nothing recorded", None),
             None if session.runs(holder) => ("running", None),
             None => ("no end: killed", None),
         };
     };
-    let cited: Vec<&str> = end
-        .cited
-        .iter()
-        .map(|cited| cited.section.as_str())
-        .collect();
+    let cited: Vec<&str> = end.cited.iter().map(|cited| cited.section.as_str()).collect();
     match end.choice {
         Ending::Answer if cited.is_empty() => ("answered", None),
         Ending::Answer => ("answered", Some(format!("cites {}", cited.join(", ")))),
@@ -118,15 +107,13 @@ fn session_document(session: &SessionRecord, outcome: &str, attempt: u32) -> Val
 fn person_line(entry: &Entry) -> Option<Line> {
     let by = |by: &Option<String>| by.as_ref().map_or(String::new(), |by| format!(" by {by}"));
     let why = |reason: &Option<String>| {
-        reason
-            .as_ref()
-            .map_or(String::new(), |reason| format!(": {reason}"))
+        reason.as_ref().map_or(String::new(), |reason| format!(": {reason}"))
     };
     let words = match &entry.event {
         Event::Start(_) | Event::Decision(_) | Event::End(_) => return None,
-        Event::Resolve {
-            question, note, by, ..
-        } => format!("resolved by {by}: {question}: {note}"),
+        Event::Resolve { question, note, by, .. } => {
+            format!("resolved by {by}: {question}: {note}")
+        }
         Event::Stop { by: who, reason } => format!("stopped{}{}", by(who), why(reason)),
         Event::Resume { by: who, reason } => format!("resumed{}{}", by(who), why(reason)),
     };

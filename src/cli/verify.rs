@@ -18,11 +18,7 @@ pub(super) fn verify(args: &VerifyArgs, out: &mut Out) -> Result<Exit, CliError>
     let checkpoint = &loaded.checkpoint;
     let report = if args.notes {
         let corpus = place::corpus(args.corpus.as_deref())?;
-        Some(drift::check(
-            checkpoint,
-            &corpus,
-            &place.read_log(Some(&loaded)),
-        ))
+        Some(drift::check(checkpoint, &corpus, &place.read_log(Some(&loaded))))
     } else {
         None
     };

@@ -69,10 +69,8 @@ impl Scripted {
     ///
     /// [`ScriptError`].
     pub fn load(path: &Path) -> Result<Self, ScriptError> {
-        let bytes = std::fs::read(path).map_err(|source| ScriptError::Read {
-            path: path.into(),
-            source,
-        })?;
+        let bytes = std::fs::read(path)
+            .map_err(|source| ScriptError::Read { path: path.into(), source })?;
         Self::parse(&path.display().to_string(), &bytes)
     }
 
@@ -82,16 +80,11 @@ impl Scripted {
     ///
     /// [`ScriptError::Parse`].
     pub fn parse(name: &str, bytes: &[u8]) -> Result<Self, ScriptError> {
-        let wrong = |why: String| ScriptError::Parse {
-            name: name.to_owned(),
-            why,
-        };
+        let wrong = |why: String| ScriptError::Parse { name: name.to_owned(), why };
         let replies: IndexMap<String, IndexMap<String, Value>> =
             serde_json::from_slice(bytes).map_err(|error| wrong(error.to_string()))?;
         for (question, reply) in &replies {
-            let lone = ["text", "error"]
-                .iter()
-                .find_map(|key| Some((key, reply.get(*key)?)));
+            let lone = ["text", "error"].iter().find_map(|key| Some((key, reply.get(*key)?)));
             match lone {
                 Some((key, _)) if reply.len() > 1 => {
                     return Err(wrong(format!("`{question}`: `{key}` must stand alone")));
@@ -105,10 +98,7 @@ impl Scripted {
                 _ => {}
             }
         }
-        Ok(Scripted {
-            source: name.to_owned(),
-            replies,
-        })
+        Ok(Scripted { source: name.to_owned(), replies })
     }
 
     /// The questions that have a reply.
@@ -154,18 +144,13 @@ impl Model for Scripted {
                     _ => return Err(ModelError::Failed { why: why.clone() }),
                 },
                 ("text", Value::String(text)) => reply.text.clone_from(text),
-                (tool, arguments) => reply.calls.push(ToolCall {
-                    name: tool.to_owned(),
-                    arguments: arguments.to_string(),
-                }),
+                (tool, arguments) => reply
+                    .calls
+                    .push(ToolCall { name: tool.to_owned(), arguments: arguments.to_string() }),
             }
         }
         reply.tokens_out = stub_tokens(&reply.text)
-            + reply
-                .calls
-                .iter()
-                .map(|c| stub_tokens(&c.arguments))
-                .sum::<u64>();
+            + reply.calls.iter().map(|c| stub_tokens(&c.arguments)).sum::<u64>();
         if reply.tokens_out > u64::from(request.max_tokens) {
             reply.finish = Finish::Length;
         }

@@ -62,10 +62,7 @@ mod tests {
     fn names_are_exact() {
         assert_eq!("stub".parse(), Ok(ModelSpec::Echo));
         assert_eq!("stub:scripted".parse(), Ok(ModelSpec::BuiltInScript));
-        assert_eq!(
-            "stub:scripted=a=b.json".parse(),
-            Ok(ModelSpec::Script("a=b.json".into()))
-        );
+        assert_eq!("stub:scripted=a=b.json".parse(), Ok(ModelSpec::Script("a=b.json".into())));
         for wrong in ["", "Stub", "stub:", "stub:scripted=", "stub:other"] {
             assert!(wrong.parse::<ModelSpec>().is_err(), "{wrong}");
         }

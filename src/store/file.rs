@@ -41,18 +41,12 @@ pub(super) fn resolve(path: &Path) -> Result<Target, StoreError> {
             }
             Ok(found) => {
                 regular(path, &found)?;
-                return Ok(Target {
-                    path: at,
-                    exists: true,
-                });
+                return Ok(Target { path: at, exists: true });
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound && links > 0 => {
                 return Err(StoreError::Unreadable {
                     path: path.to_path_buf(),
-                    why: format!(
-                        "it is a symbolic link that leads to nothing ({})",
-                        at.display()
-                    ),
+                    why: format!("it is a symbolic link that leads to nothing ({})", at.display()),
                     remedy:
                         "bring back the file it leads to, or remove the link to start a fresh queue"
                             .to_owned(),
@@ -60,10 +54,7 @@ pub(super) fn resolve(path: &Path) -> Result<Target, StoreError> {
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 free_name(path)?;
-                return Ok(Target {
-                    path: at,
-                    exists: false,
-                });
+                return Ok(Target { path: at, exists: false });
             }
             Err(error) => return Err(unreadable(path, &error)),
         }
@@ -88,10 +79,7 @@ fn free_name(path: &Path) -> Result<(), StoreError> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Err(StoreError::Unreadable {
             path: path.to_path_buf(),
             why: if folder.is_symlink() {
-                format!(
-                    "its folder {} is a symbolic link that leads to nothing",
-                    folder.display()
-                )
+                format!("its folder {} is a symbolic link that leads to nothing", folder.display())
             } else {
                 format!("its folder {} is not there", folder.display())
             },
@@ -120,10 +108,7 @@ pub(super) fn beside(path: &Path, ending: &str) -> PathBuf {
 /// which the user knows. Never blocks, whatever has come to be there meanwhile.
 pub(super) fn read(path: &Path, target: &Path) -> Result<Option<Vec<u8>>, StoreError> {
     let flags = OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_NOCTTY;
-    let opened = OpenOptions::new()
-        .read(true)
-        .custom_flags(flags.bits())
-        .open(target);
+    let opened = OpenOptions::new().read(true).custom_flags(flags.bits()).open(target);
     let mut file = match opened {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -132,22 +117,15 @@ pub(super) fn read(path: &Path, target: &Path) -> Result<Option<Vec<u8>>, StoreE
     let found = file.metadata().map_err(|error| unreadable(path, &error))?;
     regular(path, &found)?;
     let mut bytes = Vec::new();
-    file.read_to_end(&mut bytes)
-        .map_err(|error| unreadable(path, &error))?;
+    file.read_to_end(&mut bytes).map_err(|error| unreadable(path, &error))?;
     Ok(Some(bytes))
 }
 
 /// What the bytes of the file at `path` say.
 pub(super) fn decoded(path: &Path, bytes: Vec<u8>) -> Result<Loaded, StoreError> {
     match Checkpoint::decode(&bytes) {
-        Ok(checkpoint) => Ok(Loaded {
-            checkpoint,
-            bytes: Some(bytes),
-        }),
-        Err(damage) => Err(StoreError::Damaged {
-            path: path.to_path_buf(),
-            damage,
-        }),
+        Ok(checkpoint) => Ok(Loaded { checkpoint, bytes: Some(bytes) }),
+        Err(damage) => Err(StoreError::Damaged { path: path.to_path_buf(), damage }),
     }
 }
 
@@ -188,18 +166,11 @@ pub(super) fn unreadable(path: &Path, error: &io::Error) -> StoreError {
             "permission denied",
             "run as the user who owns it, or have the permissions of it and its folders changed",
         ),
-        Some(Errno::ENOTDIR) => (
-            "a part of its path is a file, not a folder",
-            "correct the path",
-        ),
-        Some(Errno::ELOOP) => (
-            "its symbolic links lead round in a circle",
-            "correct the links",
-        ),
-        Some(Errno::ENAMETOOLONG) => (
-            "its name is too long for this file system",
-            "choose a shorter name",
-        ),
+        Some(Errno::ENOTDIR) => ("a part of its path is a file, not a folder", "correct the path"),
+        Some(Errno::ELOOP) => ("its symbolic links lead round in a circle", "correct the links"),
+        Some(Errno::ENAMETOOLONG) => {
+            ("its name is too long for this file system", "choose a shorter name")
+        }
         Some(Errno::EIO) => (
             "the medium failed (input/output error)",
             "check the disk, then restore it from a backup",

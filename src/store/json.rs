@@ -73,12 +73,7 @@ impl Store for JsonStore {
         remove_dead_temps(&target.path)?;
         rehearse(&target.path, existing(&self.path, &target.path)?.as_ref())?;
         mark("loaded");
-        Ok(Box::new(Held {
-            path: &self.path,
-            target: target.path,
-            loaded,
-            lock,
-        }))
+        Ok(Box::new(Held { path: &self.path, target: target.path, loaded, lock }))
     }
 
     fn target(&self) -> Result<PathBuf, StoreError> {
@@ -132,14 +127,11 @@ impl Transaction for Held<'_> {
         if self.loaded.is_some() {
             temp.rename_over(&self.target)?;
         } else if !temp.rename_to_free(&self.target)? {
-            return Err(StoreError::Appeared {
-                path: self.path.to_path_buf(),
-            });
+            return Err(StoreError::Appeared { path: self.path.to_path_buf() });
         }
-        folder.sync_all().map_err(|source| StoreError::Unsynced {
-            path: self.path.to_path_buf(),
-            source,
-        })?;
+        folder
+            .sync_all()
+            .map_err(|source| StoreError::Unsynced { path: self.path.to_path_buf(), source })?;
         mark("saved");
         Ok(bytes)
     }
@@ -168,11 +160,7 @@ impl Held<'_> {
                 remedy: "nothing was written; run again".to_owned(),
             });
         }
-        let bytes = if now.exists {
-            file::read(self.path, &self.target)?
-        } else {
-            None
-        };
+        let bytes = if now.exists { file::read(self.path, &self.target)? } else { None };
         match (&self.loaded, bytes) {
             (None, None) => Ok(()),
             (None, Some(_)) => Err(StoreError::Appeared { path: path() }),
@@ -184,10 +172,7 @@ impl Held<'_> {
                     loaded_sessions: loaded.checkpoint.sessions_run,
                     found_sessions: found.sessions_run,
                 },
-                Err(damage) => StoreError::DamagedMeanwhile {
-                    path: path(),
-                    damage,
-                },
+                Err(damage) => StoreError::DamagedMeanwhile { path: path(), damage },
             }),
         }
     }

@@ -54,15 +54,10 @@ impl Lock {
             if !taken.map_err(|error| failed(path, "take the lock", error))? {
                 return Err(StoreError::Busy {
                     path: checkpoint.to_path_buf(),
-                    holder: Holder {
-                        pid: live_pid(&file),
-                    },
+                    holder: Holder { pid: live_pid(&file) },
                 });
             }
-            let lock = Lock {
-                file,
-                path: path.to_path_buf(),
-            };
+            let lock = Lock { file, path: path.to_path_buf() };
             // Someone may have removed the file between opening and locking. Then this is a lock on nothing: try again.
             if lock
                 .is_in_place()
@@ -91,10 +86,7 @@ impl Lock {
     }
 
     fn announce(&self) -> io::Result<()> {
-        match fcntl(
-            &self.file,
-            FcntlArg::F_OFD_SETLK(&record_lock(libc::F_WRLCK)),
-        ) {
+        match fcntl(&self.file, FcntlArg::F_OFD_SETLK(&record_lock(libc::F_WRLCK))) {
             // Some file systems have no such locks. Then only `holder` knows less.
             Ok(_) | Err(Errno::EINVAL | Errno::ENOLCK | Errno::EOPNOTSUPP) => {}
             Err(errno) => return Err(errno.into()),
@@ -116,10 +108,8 @@ impl Drop for Lock {
         let _stays = self.file.set_len(0);
         // Closing would do, but for a child process that is being started right now: until it runs its program it has a
         // copy of every descriptor, and would keep the lock for that moment.
-        let _ends_with_the_process = fcntl(
-            &self.file,
-            FcntlArg::F_OFD_SETLK(&record_lock(libc::F_UNLCK)),
-        );
+        let _ends_with_the_process =
+            fcntl(&self.file, FcntlArg::F_OFD_SETLK(&record_lock(libc::F_UNLCK)));
         let _ends_with_the_process = self.file.unlock();
     }
 }
@@ -144,9 +134,7 @@ pub(super) fn holder(path: &Path) -> io::Result<Option<Holder>> {
     let mut found = record_lock(libc::F_WRLCK);
     match fcntl(&file, FcntlArg::F_OFD_GETLK(&mut found)) {
         Ok(_) if i32::from(found.l_type) == libc::F_UNLCK => Ok(None),
-        Ok(_) => Ok(Some(Holder {
-            pid: live_pid(&file),
-        })),
+        Ok(_) => Ok(Some(Holder { pid: live_pid(&file) })),
         // No record locks here: what is left is the process id, which may be of one that was killed.
         Err(Errno::EINVAL | Errno::ENOLCK | Errno::EOPNOTSUPP) => {
             Ok(live_pid(&file).map(|pid| Holder { pid: Some(pid) }))
@@ -170,11 +158,7 @@ fn record_lock(kind: libc::c_int) -> libc::flock {
 fn live_pid(file: &File) -> Option<u32> {
     let mut bytes = [0; PID_LEN_MAX];
     let len = file.read_at(&mut bytes, 0).ok()?;
-    let pid: i32 = std::str::from_utf8(&bytes[..len])
-        .ok()?
-        .strip_suffix('\n')?
-        .parse()
-        .ok()?;
+    let pid: i32 = std::str::from_utf8(&bytes[..len]).ok()?.strip_suffix('\n')?.parse().ok()?;
     let lives = pid > 0 && matches!(kill(Pid::from_raw(pid), None), Ok(()) | Err(Errno::EPERM));
     lives.then_some(pid.unsigned_abs())
 }
@@ -187,10 +171,7 @@ fn open_or_create(path: &Path) -> io::Result<File> {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             opened => return opened,
         }
-        match open(
-            OpenOptions::new().read(true).write(true).create_new(true),
-            path,
-        ) {
+        match open(OpenOptions::new().read(true).write(true).create_new(true), path) {
             // Another was quicker; its file will do.
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
             created => return created,
@@ -205,15 +186,9 @@ fn open(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
     let file = match options.custom_flags(flags.bits()).open(path) {
         // The kernel has a word of its own for each; what is there says more.
         Err(error)
-            if matches!(
-                error.raw_os_error(),
-                Some(libc::ELOOP | libc::EISDIR | libc::ENXIO)
-            ) =>
+            if matches!(error.raw_os_error(), Some(libc::ELOOP | libc::EISDIR | libc::ENXIO)) =>
         {
-            let kind = fs::symlink_metadata(path)
-                .ok()
-                .as_ref()
-                .and_then(not_a_file);
+            let kind = fs::symlink_metadata(path).ok().as_ref().and_then(not_a_file);
             return Err(kind.map_or(error, none));
         }
         opened => opened?,
@@ -247,9 +222,6 @@ mod tests {
         let path = folder.path().join("state.json.lock");
         fs::write(&path, "123456789012345678901234567890\n").unwrap();
         let _lock = Lock::take(&path, Path::new("state.json"), Wait::Fail).unwrap();
-        assert_eq!(
-            fs::read_to_string(&path).unwrap(),
-            format!("{}\n", std::process::id())
-        );
+        assert_eq!(fs::read_to_string(&path).unwrap(), format!("{}\n", std::process::id()));
     }
 }

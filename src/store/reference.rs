@@ -51,10 +51,7 @@ impl Store for ReferenceStore {
     fn begin(&self, _wait: Wait) -> Result<Box<dyn Transaction + '_>, StoreError> {
         let loaded = self.read()?;
         mark("loaded");
-        Ok(Box::new(Unlocked {
-            path: &self.path,
-            loaded,
-        }))
+        Ok(Box::new(Unlocked { path: &self.path, loaded }))
     }
 
     /// The path itself: links are not followed when saving.
@@ -113,16 +110,10 @@ impl Unlocked<'_> {
         let bytes = fs::read(self.path).map_err(raw)?;
         let value: Value = serde_json::from_slice(&bytes).map_err(|error| raw(error.into()))?;
         let found = match value {
-            Value::Object(fields) => fields
-                .get("sessions_run")
-                .cloned()
-                .unwrap_or(Value::from(0)),
+            Value::Object(fields) => fields.get("sessions_run").cloned().unwrap_or(Value::from(0)),
             _ => return Err(raw(io::Error::other("not an object"))),
         };
-        let loaded = self
-            .loaded
-            .as_ref()
-            .map_or(0, |loaded| loaded.checkpoint.sessions_run);
+        let loaded = self.loaded.as_ref().map_or(0, |loaded| loaded.checkpoint.sessions_run);
         if found == loaded {
             return Ok(());
         }

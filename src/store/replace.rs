@@ -48,37 +48,23 @@ impl Temp {
         let file = OpenOptions::new()
             .write(true)
             .create_new(true)
-            .mode(if replaced.is_some() {
-                PRIVATE_MODE
-            } else {
-                NEW_MODE
-            })
+            .mode(if replaced.is_some() { PRIVATE_MODE } else { NEW_MODE })
             .custom_flags(OFlag::O_NOFOLLOW.bits())
             .open(&path)
             .map_err(|error| failed(&path, "create the temp file", error))?;
-        let mut temp = Temp {
-            file,
-            path,
-            in_place: false,
-        };
-        temp.file
-            .write_all(bytes)
-            .map_err(|error| temp.failed("write the temp file", error))?;
+        let mut temp = Temp { file, path, in_place: false };
+        temp.file.write_all(bytes).map_err(|error| temp.failed("write the temp file", error))?;
         if let Some(replaced) = replaced {
             temp.take_after(replaced)?;
         }
-        temp.file
-            .sync_all()
-            .map_err(|error| temp.failed("sync the temp file", error))?;
+        temp.file.sync_all().map_err(|error| temp.failed("sync the temp file", error))?;
         Ok(temp)
     }
 
     /// Gives it owner and mode, in this order: a change of owner takes some bits of the mode away.
     fn take_after(&self, replaced: &Metadata) -> Result<(), StoreError> {
-        let new = self
-            .file
-            .metadata()
-            .map_err(|error| self.failed("look at the temp file", error))?;
+        let new =
+            self.file.metadata().map_err(|error| self.failed("look at the temp file", error))?;
         if (new.uid(), new.gid()) != (replaced.uid(), replaced.gid()) {
             let kept = fchown(&self.file, Some(replaced.uid()), Some(replaced.gid()));
             kept.map_err(|error| {
@@ -139,13 +125,8 @@ impl Drop for Temp {
 /// [`StoreError::Write`].
 pub(super) fn rehearse(target: &Path, replaced: Option<&Metadata>) -> Result<(), StoreError> {
     let folder = folder_of(target);
-    eaccess(folder, AccessFlags::W_OK | AccessFlags::X_OK).map_err(|errno| {
-        failed(
-            folder,
-            "write to the folder of the checkpoint",
-            errno.into(),
-        )
-    })?;
+    eaccess(folder, AccessFlags::W_OK | AccessFlags::X_OK)
+        .map_err(|errno| failed(folder, "write to the folder of the checkpoint", errno.into()))?;
     match replaced {
         // Only another's file raises the question whether its owner can be kept, and only trying answers it.
         Some(replaced)
@@ -207,11 +188,7 @@ fn is_temp_name(name: &OsStr, candidate: &OsStr) -> bool {
 }
 
 pub(super) fn failed(path: &Path, step: &'static str, source: io::Error) -> StoreError {
-    StoreError::Write {
-        path: path.to_path_buf(),
-        step,
-        source,
-    }
+    StoreError::Write { path: path.to_path_buf(), step, source }
 }
 
 #[cfg(test)]
@@ -226,11 +203,7 @@ mod tests {
         fs::write(&target, "theirs").unwrap();
         assert!(!temp.rename_to_free(&target).unwrap());
         assert_eq!(fs::read(&target).unwrap(), b"theirs");
-        assert_eq!(
-            fs::read_dir(folder.path()).unwrap().count(),
-            1,
-            "the temp file is gone"
-        );
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "the temp file is gone");
 
         fs::remove_file(&target).unwrap();
         let temp = Temp::write(&target, b"ours", None).unwrap();

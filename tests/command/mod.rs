@@ -1,10 +1,6 @@
 //! Runs the built command in a folder of its own.
 
-#![allow(
-    dead_code,
-    unreachable_pub,
-    reason = "each test binary uses its own part"
-)]
+#![allow(dead_code, unreachable_pub, reason = "each test binary uses its own part")]
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -44,10 +40,7 @@ impl Folder {
 
     pub fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_long-horizon"));
-        command
-            .args(args)
-            .current_dir(self.path())
-            .stdin(Stdio::null());
+        command.args(args).current_dir(self.path()).stdin(Stdio::null());
         // Help is wrapped to the terminal's width, where one is told.
         command.env_remove("COLUMNS");
         command
@@ -90,9 +83,7 @@ impl From<Output> for Ran {
 impl Ran {
     /// All of it, as a person sees it.
     pub fn text(&self) -> String {
-        let code = self
-            .code
-            .map_or("killed".to_owned(), |code| code.to_string());
+        let code = self.code.map_or("killed".to_owned(), |code| code.to_string());
         format!("{}{}[exit {code}]\n", self.stdout, self.stderr)
     }
 }
@@ -106,19 +97,10 @@ pub fn redacted(text: &str) -> String {
         (r"process \d+", "process PID"),
         (r"\d+ of 100000 tokens", "N of 100000 tokens"),
         (r#""(pid|ms|tokens_in|tokens_out)":\d+"#, r#""$1":N"#),
-        (
-            r#""(pending_oldest_seconds|idle_seconds|age_seconds)":\d+"#,
-            r#""$1":N"#,
-        ),
-        (
-            r"(oldest for|waits for|progress  ) ?(\d+[dhms] ?)+",
-            "$1 AGE ",
-        ),
+        (r#""(pending_oldest_seconds|idle_seconds|age_seconds)":\d+"#, r#""$1":N"#),
+        (r"(oldest for|waits for|progress  ) ?(\d+[dhms] ?)+", "$1 AGE "),
     ] {
-        settled = regex::Regex::new(find)
-            .unwrap()
-            .replace_all(&settled, put)
-            .into_owned();
+        settled = regex::Regex::new(find).unwrap().replace_all(&settled, put).into_owned();
     }
     settled
 }

@@ -10,10 +10,7 @@ use serde_json::{Value, json};
 /// The checkpoint as a generic value, its fields in order.
 pub(crate) fn value(checkpoint: &Checkpoint) -> Value {
     let answers = checkpoint.answers.iter().map(|(question, answer)| {
-        (
-            question.clone(),
-            json!({ "text": answer.text, "citations": answer.citations }),
-        )
+        (question.clone(), json!({ "text": answer.text, "citations": answer.citations }))
     });
     json!({
         "queue": checkpoint.queue,
@@ -36,18 +33,11 @@ fn pretty(value: &Value, depth: usize) -> String {
         }
         let inner = format!("\n{}", "  ".repeat(depth));
         let outer = format!("\n{}", "  ".repeat(depth - 1));
-        format!(
-            "{open}{inner}{}{outer}{close}",
-            parts.join(&format!(",{inner}"))
-        )
+        format!("{open}{inner}{}{outer}{close}", parts.join(&format!(",{inner}")))
     };
     match value {
         Value::String(text) => quoted(text),
-        Value::Array(list) => lines(
-            list.iter().map(|v| pretty(v, depth + 1)).collect(),
-            "[",
-            "]",
-        ),
+        Value::Array(list) => lines(list.iter().map(|v| pretty(v, depth + 1)).collect(), "[", "]"),
         Value::Object(map) => {
             let member = |(name, v): (&String, &Value)| {
                 format!("{}: {}", quoted(name), pretty(v, depth + 1))
@@ -70,11 +60,7 @@ fn quoted(text: &str) -> String {
         ' '..='~' => c.to_string(),
         _ if u32::from(c) > 0xffff => {
             let beyond = u32::from(c) - 0x10000;
-            format!(
-                "\\u{:04x}\\u{:04x}",
-                0xd800 + beyond / 0x400,
-                0xdc00 + beyond % 0x400
-            )
+            format!("\\u{:04x}\\u{:04x}", 0xd800 + beyond / 0x400, 0xdc00 + beyond % 0x400)
         }
         _ => format!("\\u{:04x}", u32::from(c)),
     });
@@ -98,29 +84,20 @@ pub(crate) fn checkpoint() -> impl Strategy<Value = Checkpoint> {
         (text(), vec(text(), 0..4)).prop_map(|(text, citations)| Answer { text, citations });
     let count = prop_oneof![Just(0), Just(u64::MAX), 0..1000u64, any::<u64>()];
     let lists = (vec(text(), 0..5), vec(text(), 0..5));
-    (
-        lists,
-        vec((text(), answer), 0..5),
-        vec((text(), text()), 0..5),
-        count,
+    (lists, vec((text(), answer), 0..5), vec((text(), text()), 0..5), count).prop_map(
+        |((queue, notes), answers, pending, sessions_run)| Checkpoint {
+            queue,
+            notes,
+            answers: IndexMap::from_iter(answers),
+            pending: IndexMap::from_iter(pending),
+            sessions_run,
+        },
     )
-        .prop_map(
-            |((queue, notes), answers, pending, sessions_run)| Checkpoint {
-                queue,
-                notes,
-                answers: IndexMap::from_iter(answers),
-                pending: IndexMap::from_iter(pending),
-                sessions_run,
-            },
-        )
 }
 
 /// Whether a generic value is a checkpoint: the rules once more, in another style. It cannot see duplicate names.
 pub(crate) fn is_checkpoint(value: &Value) -> bool {
-    let strings = |v: &Value| {
-        v.as_array()
-            .is_some_and(|list| list.iter().all(Value::is_string))
-    };
+    let strings = |v: &Value| v.as_array().is_some_and(|list| list.iter().all(Value::is_string));
     let answer = |v: &Value| {
         v.as_object().is_some_and(|fields| fields.len() == 2)
             && v.get("text").is_some_and(Value::is_string)

@@ -55,11 +55,7 @@ fn python_and_we_write_the_same_bytes_and_read_each_other() {
         let [same, back, others @ ..] = answer.as_slice() else {
             panic!("the script prints two texts and more");
         };
-        assert_eq!(
-            String::from_utf8_lossy(&bytes),
-            *same,
-            "Python prints the value otherwise"
-        );
+        assert_eq!(String::from_utf8_lossy(&bytes), *same, "Python prints the value otherwise");
         assert_eq!(
             String::from_utf8_lossy(&bytes),
             *back,
@@ -92,11 +88,7 @@ fn ask(mut python: std::process::Child, lines: &[String]) -> Vec<Vec<String>> {
     let mut stdin = python.stdin.take().expect("piped");
     let output = std::thread::scope(|scope| {
         // Written apart from the reading: both pipes can be full at once.
-        scope.spawn(move || {
-            stdin
-                .write_all(lines.join("\n").as_bytes())
-                .expect("python reads")
-        });
+        scope.spawn(move || stdin.write_all(lines.join("\n").as_bytes()).expect("python reads"));
         python.wait_with_output().expect("python ends")
     });
     assert!(output.status.success(), "python failed");

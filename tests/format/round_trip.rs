@@ -15,10 +15,7 @@ fn holds_for(bytes: &[u8]) -> Result<(), TestCaseError> {
     match Checkpoint::decode(bytes) {
         Ok(loaded) => {
             let generic = generic.expect("what loads is JSON");
-            prop_assert!(
-                model::is_checkpoint(&generic),
-                "loaded, but is none: {generic}"
-            );
+            prop_assert!(model::is_checkpoint(&generic), "loaded, but is none: {generic}");
             let again = Checkpoint::decode(&loaded.encode()).expect("what was written loads");
             // The bytes as well: equality of the maps does not look at the order.
             prop_assert_eq!(again.encode(), loaded.encode());
@@ -33,17 +30,12 @@ fn holds_for(bytes: &[u8]) -> Result<(), TestCaseError> {
         Err(damage) => {
             let lines: Vec<&[u8]> = bytes.split(|&b| b == b'\n').collect();
             prop_assert!((1..=lines.len()).contains(&damage.line), "{damage}");
-            let column_max = String::from_utf8_lossy(lines[damage.line - 1])
-                .chars()
-                .count()
-                + 1;
+            let column_max = String::from_utf8_lossy(lines[damage.line - 1]).chars().count() + 1;
             prop_assert!((1..=column_max).contains(&damage.column), "{damage}");
             let only_this_sees_it = ["a second field", "that was there before"];
             if generic.is_some_and(|generic| model::is_checkpoint(&generic)) {
                 prop_assert!(
-                    only_this_sees_it
-                        .iter()
-                        .any(|part| damage.found.contains(part)),
+                    only_this_sees_it.iter().any(|part| damage.found.contains(part)),
                     "{damage}"
                 );
             }

@@ -64,10 +64,7 @@ fn a_full_checkpoint() {
 #[test]
 fn empty_containers_stay_on_their_line() {
     let empty = "{\n  \"queue\": [],\n  \"notes\": [],\n  \"answers\": {},\n  \"pending\": {},\n  \"sessions_run\": 0\n}\n";
-    assert_eq!(
-        String::from_utf8_lossy(&Checkpoint::default().encode()),
-        empty
-    );
+    assert_eq!(String::from_utf8_lossy(&Checkpoint::default().encode()), empty);
 }
 
 #[test]
@@ -89,14 +86,8 @@ fn each_kind_of_character_has_its_one_spelling() {
         ("\u{7e}\u{7f}\u{80}", "~\\u007f\\u0080"),
         ("é ß", "\\u00e9 \\u00df"),
         ("\u{2028}\u{2029}", "\\u2028\\u2029"),
-        (
-            "\u{d7ff}\u{e000}\u{feff}\u{ffff}",
-            "\\ud7ff\\ue000\\ufeff\\uffff",
-        ),
-        (
-            "\u{10000}🦀\u{10ffff}",
-            "\\ud800\\udc00\\ud83e\\udd80\\udbff\\udfff",
-        ),
+        ("\u{d7ff}\u{e000}\u{feff}\u{ffff}", "\\ud7ff\\ue000\\ufeff\\uffff"),
+        ("\u{10000}🦀\u{10ffff}", "\\ud800\\udc00\\ud83e\\udd80\\udbff\\udfff"),
         ("日本語 x", "\\u65e5\\u672c\\u8a9e x"),
         ("1234567\"", "1234567\\\""),
         ("12345678\u{7f}", "12345678\\u007f"),
@@ -105,11 +96,7 @@ fn each_kind_of_character_has_its_one_spelling() {
         let checkpoint = Checkpoint::fresh(vec![text.to_owned()]);
         let bytes = checkpoint.encode();
         let written = String::from_utf8(bytes.clone()).unwrap();
-        assert_eq!(
-            written.lines().nth(2),
-            Some(format!("    \"{spelled}\"").as_str()),
-            "{text:?}"
-        );
+        assert_eq!(written.lines().nth(2), Some(format!("    \"{spelled}\"").as_str()), "{text:?}");
         assert_eq!(Checkpoint::decode(&bytes), Ok(checkpoint), "{text:?}");
     }
 }
@@ -137,10 +124,7 @@ fn other_spellings_of_a_character_load() {
 
 #[test]
 fn fields_other_than_the_queue_may_be_missing_and_stand_in_any_order() {
-    assert_eq!(
-        Checkpoint::decode(b"{\"queue\": []}"),
-        Ok(Checkpoint::default())
-    );
+    assert_eq!(Checkpoint::decode(b"{\"queue\": []}"), Ok(Checkpoint::default()));
     let swapped = Checkpoint::decode(
         b"{\"sessions_run\": 18446744073709551615, \"answers\": {\"q\": {\"citations\": [], \"text\": \"t\"}}, \"queue\": []}",
     );

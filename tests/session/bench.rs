@@ -31,22 +31,10 @@ impl Bench {
         let clock = Clock::Fixed("2026-03-01T12:00:00Z".parse::<Timestamp>().unwrap());
         let log = Log::beside(&store.target().unwrap(), clock);
         let corpus = Corpus::from_files([
-            (
-                "a",
-                "## 1. Rename\nA rename is atomic.\n## 2. Locks\nA lock ends with its holder.\n",
-            ),
-            (
-                "b",
-                "## 1. Fsync\nAn fsync makes a file durable in 5 seconds.\n",
-            ),
+            ("a", "## 1. Rename\nA rename is atomic.\n## 2. Locks\nA lock ends with its holder.\n"),
+            ("b", "## 1. Fsync\nAn fsync makes a file durable in 5 seconds.\n"),
         ]);
-        Bench {
-            folder,
-            store,
-            log,
-            corpus: corpus.unwrap(),
-            clock,
-        }
+        Bench { folder, store, log, corpus: corpus.unwrap(), clock }
     }
 
     pub(crate) fn holding(checkpoint: &Checkpoint) -> Self {

@@ -30,10 +30,7 @@ struct Emptied;
 struct EmptiedTransaction(Loaded);
 
 fn loaded(checkpoint: Checkpoint) -> Loaded {
-    Loaded {
-        bytes: Some(checkpoint.encode()),
-        checkpoint,
-    }
+    Loaded { bytes: Some(checkpoint.encode()), checkpoint }
 }
 
 impl Store for Emptied {
@@ -67,10 +64,7 @@ impl Transaction for EmptiedTransaction {
 #[test]
 fn a_queue_that_became_empty_before_the_lock_was_had_costs_nothing() {
     let bench = Bench::new();
-    let session = Session {
-        store: &Emptied,
-        ..bench.session(&Never, &[])
-    };
+    let session = Session { store: &Emptied, ..bench.session(&Never, &[]) };
     assert_eq!(session.run(&mut Trace::Off).unwrap(), Outcome::Empty);
     assert!(bench.files().is_empty());
 }
@@ -79,11 +73,7 @@ fn a_queue_that_became_empty_before_the_lock_was_had_costs_nothing() {
 fn a_session_begins_no_call_that_its_budget_might_not_cover() {
     let bench = Bench::holding(&queued(&["q"]));
     let with = |tokens, model| Session {
-        limits: Limits {
-            tokens: Some(tokens),
-            tokens_out: 300,
-            call: Duration::from_secs(1),
-        },
+        limits: Limits { tokens: Some(tokens), tokens_out: 300, call: Duration::from_secs(1) },
         ..bench.session(model, &[])
     };
     assert_eq!(
@@ -122,23 +112,10 @@ fn the_echo_cites_its_source_and_fits_into_the_limit() {
     let corpus =
         Corpus::from_files([("long", format!("## 1. Long\n{text}\n\n[x] y\n").as_str())]).unwrap();
     let bench = Bench::holding(&queued(&["word"]));
-    let session = Session {
-        corpus: &corpus,
-        ..bench.session(&Echo, &[])
-    };
+    let session = Session { corpus: &corpus, ..bench.session(&Echo, &[]) };
     let done = worked(session.run(&mut Trace::Off).unwrap());
-    assert!(
-        done.tokens_out <= 300 && done.tokens_out > 290,
-        "{}",
-        done.tokens_out
-    );
-    let Choice::Answer {
-        text: answer,
-        citations,
-    } = done.choice
-    else {
-        panic!()
-    };
+    assert!(done.tokens_out <= 300 && done.tokens_out > 290, "{}", done.tokens_out);
+    let Choice::Answer { text: answer, citations } = done.choice else { panic!() };
     assert_eq!(citations, ["long#1"]);
     assert!(text.starts_with(&answer));
 }

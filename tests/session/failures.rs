@@ -10,30 +10,15 @@ use crate::bench::{Bench, queued, script, worked};
 #[test]
 fn a_model_that_fails_leaves_everything_as_it_was() {
     let failures = [
-        (
-            r#"{"error": "overloaded"}"#,
-            "the model call failed: overloaded",
-        ),
+        (r#"{"error": "overloaded"}"#, "the model call failed: overloaded"),
         (r#"{"error": "timed out"}"#, "timed out"),
         (r#"{"error": "cut short"}"#, "cut short"),
         (r#"{"launch": {}}"#, "`launch`, which is no tool"),
-        (
-            r#"{"answer": {"text": 1, "citations": []}}"#,
-            "invalid type",
-        ),
-        (
-            r#"{"answer": {"text": "a", "citations": "a#1"}}"#,
-            "invalid type",
-        ),
-        (
-            r#"{"answer": {"text": "a", "citations": [1]}}"#,
-            "invalid type",
-        ),
+        (r#"{"answer": {"text": 1, "citations": []}}"#, "invalid type"),
+        (r#"{"answer": {"text": "a", "citations": "a#1"}}"#, "invalid type"),
+        (r#"{"answer": {"text": "a", "citations": [1]}}"#, "invalid type"),
         (r#"{"answer": {"text": "a"}}"#, "missing field `citations`"),
-        (
-            r#"{"answer": {"text": "a", "citations": [], "x": 1}}"#,
-            "unknown field `x`",
-        ),
+        (r#"{"answer": {"text": "a", "citations": [], "x": 1}}"#, "unknown field `x`"),
         (r#"{"answer": ["a", []]}"#, "expected a JSON object"),
         (r#"{"flag_for_review": {}}"#, "missing field `reason`"),
         (
@@ -45,15 +30,11 @@ fn a_model_that_fails_leaves_everything_as_it_was() {
     for (reply, words) in failures {
         let bench = Bench::holding(&queued(&["q"]));
         let before = bench.files();
-        let error = bench
-            .run(&script(&format!(r#"{{"q": {reply}}}"#)), &mut Trace::Off)
-            .unwrap_err();
+        let error =
+            bench.run(&script(&format!(r#"{{"q": {reply}}}"#)), &mut Trace::Off).unwrap_err();
         let told = error.to_string();
         assert!(told.contains(words), "{reply}: {told}");
-        assert!(
-            told.contains("`q`") && told.contains("nothing was written"),
-            "{reply}: {told}"
-        );
+        assert!(told.contains("`q`") && told.contains("nothing was written"), "{reply}: {told}");
 
         let mut after = bench.files();
         after.retain(|path, _| {
@@ -76,48 +57,28 @@ fn a_reply_longer_than_the_limit_is_cut_short() {
     let bench = Bench::holding(&queued(&["q"]));
     let long = "x".repeat(300 * 4 + 1);
     let error = bench
-        .run(
-            &script(&format!(r#"{{"q": {{"text": "{long}"}}}}"#)),
-            &mut Trace::Off,
-        )
+        .run(&script(&format!(r#"{{"q": {{"text": "{long}"}}}}"#)), &mut Trace::Off)
         .unwrap_err();
     assert!(error.to_string().contains("cut short"), "{error}");
     let fits = "x".repeat(300 * 4);
     worked(
-        bench
-            .run(
-                &script(&format!(r#"{{"q": {{"text": "{fits}"}}}}"#)),
-                &mut Trace::Off,
-            )
-            .unwrap(),
+        bench.run(&script(&format!(r#"{{"q": {{"text": "{fits}"}}}}"#)), &mut Trace::Off).unwrap(),
     );
 }
 
 #[test]
 fn plain_text_is_recorded_as_an_answer_without_citations() {
     let bench = Bench::holding(&queued(&["q"]));
-    worked(
-        bench
-            .run(&script(r#"{"q": {"text": "just so"}}"#), &mut Trace::Off)
-            .unwrap(),
-    );
+    worked(bench.run(&script(r#"{"q": {"text": "just so"}}"#), &mut Trace::Off).unwrap());
     let answer = &bench.checkpoint().answers["q"];
-    assert_eq!(
-        (answer.text.as_str(), answer.citations.len()),
-        ("just so", 0)
-    );
+    assert_eq!((answer.text.as_str(), answer.citations.len()), ("just so", 0));
 }
 
 #[test]
 fn a_question_that_the_script_does_not_know_is_an_error_that_says_so() {
     let bench = Bench::holding(&queued(&["another q"]));
-    let error = bench
-        .run(&script(r#"{"q": {"text": "a"}}"#), &mut Trace::Off)
-        .unwrap_err();
-    assert!(
-        error.to_string().contains("test script holds no reply"),
-        "{error}"
-    );
+    let error = bench.run(&script(r#"{"q": {"text": "a"}}"#), &mut Trace::Off).unwrap_err();
+    assert!(error.to_string().contains("test script holds no reply"), "{error}");
 }
 
 #[test]
@@ -129,12 +90,7 @@ fn a_script_with_a_mistake_is_refused_with_its_name() {
         (r#"{"q": {"error": "x", "text": "y"}}"#, "must stand alone"),
         (r#"{"q": "a"}"#, "invalid type"),
     ] {
-        let error = Scripted::parse("my.json", json.as_bytes())
-            .unwrap_err()
-            .to_string();
-        assert!(
-            error.starts_with("my.json: ") && error.contains(words),
-            "{json}: {error}"
-        );
+        let error = Scripted::parse("my.json", json.as_bytes()).unwrap_err().to_string();
+        assert!(error.starts_with("my.json: ") && error.contains(words), "{json}: {error}");
     }
 }

@@ -36,10 +36,7 @@ fn a_resolve_that_ignored_the_lock_is_not_erased_by_the_session_that_overlapped_
     assert_eq!(resolved.sessions_run, before.sessions_run);
     let model = Meanwhile::new(|_| std::fs::write(bench.path(), resolved.encode()).unwrap());
     let error = bench.run(&model, &mut Trace::Off).unwrap_err();
-    assert!(
-        matches!(error, SessionError::Store(StoreError::Changed { .. })),
-        "{error:?}"
-    );
+    assert!(matches!(error, SessionError::Store(StoreError::Changed { .. })), "{error:?}");
     assert_eq!(bench.checkpoint(), resolved);
     let events = bench.events();
     assert!(
@@ -67,10 +64,7 @@ impl Store for Watching<'_> {
     }
 
     fn begin(&self, wait: Wait) -> Result<Box<dyn Transaction + '_>, StoreError> {
-        Ok(Box::new(Watched {
-            held: self.bench.store.begin(wait)?,
-            store: self,
-        }))
+        Ok(Box::new(Watched { held: self.bench.store.begin(wait)?, store: self }))
     }
 
     fn target(&self) -> Result<PathBuf, StoreError> {
@@ -101,24 +95,15 @@ impl Drop for Watched<'_> {
 #[test]
 fn start_and_end_are_logged_while_the_lock_is_held() {
     let bench = Bench::holding(&queued(&["rename", "q"]));
-    let store = Watching {
-        bench: &bench,
-        seen: RefCell::default(),
-    };
+    let store = Watching { bench: &bench, seen: RefCell::default() };
     let failing = script(r#"{"q": {"error": "overloaded"}}"#);
     for model in [&Echo as &dyn Model, &failing] {
-        let session = Session {
-            store: &store,
-            ..bench.session(model, &[])
-        };
+        let session = Session { store: &store, ..bench.session(model, &[]) };
         let _failed_or_not = session.run(&mut Trace::Off);
     }
     let seen = store.seen.borrow();
     for (released, entries) in [(0, 3), (1, 5)] {
         assert_eq!(seen[released].len(), entries, "{seen:?}");
-        assert!(
-            matches!(seen[released].last(), Some(Event::End(_))),
-            "{seen:?}"
-        );
+        assert!(matches!(seen[released].last(), Some(Event::End(_))), "{seen:?}");
     }
 }

@@ -27,13 +27,9 @@ fn a_second_session_is_refused_at_once_and_told_by_whom() {
     let folder = Folder::with_state();
     let store = JsonStore::new(folder.state());
     let held = store.begin(Wait::Fail).unwrap();
-    let error = JsonStore::new(folder.state())
-        .begin(Wait::Fail)
-        .unwrap_err();
+    let error = JsonStore::new(folder.state()).begin(Wait::Fail).unwrap_err();
     insta::assert_snapshot!(folder.text(&error), @"DIR/state.json: another session (process PID) holds the checkpoint; nothing was done; try again when it has ended");
-    let us = Holder {
-        pid: Some(std::process::id()),
-    };
+    let us = Holder { pid: Some(std::process::id()) };
     assert_eq!(busy(&folder.state()), us);
     assert_eq!(store.holder().unwrap(), Some(us));
     // Who does not take it is not kept out.
@@ -65,11 +61,7 @@ fn it_is_one_lock_by_whatever_path_one_comes() {
     let store = JsonStore::new(folder.at("link"));
     let _held = store.begin(Wait::Fail).unwrap();
     for other in ["state.json", "same-folder/state.json", "same-folder/link"] {
-        assert_eq!(
-            busy(&folder.at(other)).pid,
-            Some(std::process::id()),
-            "{other}"
-        );
+        assert_eq!(busy(&folder.at(other)).pid, Some(std::process::id()), "{other}");
     }
 }
 
@@ -84,40 +76,25 @@ fn another_process_is_named_and_its_death_frees_the_checkpoint() {
         return;
     }
     let folder = Folder::with_state();
-    let mut child = again(
-        "lock::another_process_is_named_and_its_death_frees_the_checkpoint",
-        folder.path(),
-    )
-    .stdin(Stdio::piped())
-    .stdout(Stdio::piped())
-    .spawn()
-    .unwrap();
+    let mut child =
+        again("lock::another_process_is_named_and_its_death_frees_the_checkpoint", folder.path())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
     let lines = BufReader::new(child.stdout.take().unwrap()).lines();
     assert!(lines.map_while(Result::ok).any(|line| line == "held"));
     let store = JsonStore::new(folder.state());
-    let holder = Holder {
-        pid: Some(child.id()),
-    };
+    let holder = Holder { pid: Some(child.id()) };
     assert_eq!(busy(&folder.state()), holder);
     assert_eq!(store.holder().unwrap(), Some(holder));
 
     child.kill().unwrap();
     child.wait().unwrap();
-    assert_ne!(
-        fs::read(folder.lock()).unwrap(),
-        b"",
-        "it could not clean up"
-    );
-    assert_eq!(
-        store.holder().unwrap(),
-        None,
-        "what it left is not believed"
-    );
+    assert_ne!(fs::read(folder.lock()).unwrap(), b"", "it could not clean up");
+    assert_eq!(store.holder().unwrap(), None, "what it left is not believed");
     let held = store.begin(Wait::Fail).unwrap();
-    assert_eq!(
-        fs::read(folder.lock()).unwrap(),
-        format!("{}\n", std::process::id()).as_bytes()
-    );
+    assert_eq!(fs::read(folder.lock()).unwrap(), format!("{}\n", std::process::id()).as_bytes());
     drop(held);
 }
 
@@ -143,9 +120,7 @@ fn a_process_id_that_cannot_be_right_is_not_told() {
     let folder = Folder::with_state();
     let file = File::create(folder.lock()).unwrap();
     file.lock().unwrap();
-    let error = JsonStore::new(folder.state())
-        .begin(Wait::Fail)
-        .unwrap_err();
+    let error = JsonStore::new(folder.state()).begin(Wait::Fail).unwrap_err();
     insta::assert_snapshot!(folder.text(&error), @"DIR/state.json: another session holds the checkpoint; nothing was done; try again when it has ended");
 }
 
@@ -189,10 +164,7 @@ fn whoever_waits_for_a_lock_file_that_is_removed_takes_the_new_one() {
     drop(held);
     has.recv().unwrap();
     assert!(folder.names().contains("state.json.lock"));
-    assert!(
-        busy(&folder.state()).pid.is_some(),
-        "the other holds a lock that nobody else can see"
-    );
+    assert!(busy(&folder.state()).pid.is_some(), "the other holds a lock that nobody else can see");
     drop(end);
     other.join().unwrap();
     assert_eq!(folder.names(), set(["state.json", "state.json.lock"]));
@@ -216,10 +188,7 @@ fn no_session_of_many_at_once_is_lost() {
         }
     });
     let sessions_run = 3 + WORKERS * SESSIONS;
-    assert_eq!(
-        fs::read(folder.state()).unwrap(),
-        sample(sessions_run).encode()
-    );
+    assert_eq!(fs::read(folder.state()).unwrap(), sample(sessions_run).encode());
     assert_eq!(folder.names(), set(["state.json", "state.json.lock"]));
 }
 
@@ -228,9 +197,7 @@ fn descriptors_of(path: &Path) -> usize {
     let path = fs::canonicalize(path).unwrap();
     let open = fs::read_dir("/proc/self/fd").unwrap();
     open.filter(|entry| {
-        entry
-            .as_ref()
-            .is_ok_and(|entry| fs::read_link(entry.path()).is_ok_and(|to| to == path))
+        entry.as_ref().is_ok_and(|entry| fs::read_link(entry.path()).is_ok_and(|to| to == path))
     })
     .count()
 }

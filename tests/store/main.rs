@@ -1,8 +1,5 @@
 //! The stores: what they keep, what they refuse by which name, and what they leave behind.
-#![allow(
-    clippy::unwrap_used,
-    reason = "a panic is how a test fails, also in what tests share"
-)]
+#![allow(clippy::unwrap_used, reason = "a panic is how a test fails, also in what tests share")]
 
 mod lock;
 mod meanwhile;
@@ -65,18 +62,14 @@ impl Folder {
 
     /// An error's text, with what differs between runs replaced.
     fn text(&self, error: &StoreError) -> String {
-        let text = error
-            .to_string()
-            .replace(self.path().to_str().unwrap(), "DIR");
+        let text = error.to_string().replace(self.path().to_str().unwrap(), "DIR");
         text.replace(&std::process::id().to_string(), "PID")
     }
 }
 
 fn names(folder: &Path) -> BTreeSet<String> {
     let entries = fs::read_dir(folder).unwrap();
-    entries
-        .map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned())
-        .collect()
+    entries.map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned()).collect()
 }
 
 fn set<const N: usize>(names: [&str; N]) -> BTreeSet<String> {
@@ -103,9 +96,7 @@ fn set_mode(path: &Path, mode: u32) {
 /// The command that runs one test of this binary again, with `AGAIN` set to a folder.
 fn again(test: &str, folder: &Path) -> Command {
     let mut command = Command::new(std::env::current_exe().unwrap());
-    command
-        .args([test, "--exact", "--nocapture"])
-        .env(AGAIN, folder);
+    command.args([test, "--exact", "--nocapture"]).env(AGAIN, folder);
     command
 }
 
@@ -124,9 +115,7 @@ fn as_ordinary_user(test: &str, folder: &Path) {
         fs::copy(std::env::current_exe().unwrap(), &program).unwrap();
         set_mode(programs.path(), 0o755);
         command = Command::new(program);
-        command
-            .args([test, "--exact", "--nocapture"])
-            .env(AGAIN, folder);
+        command.args([test, "--exact", "--nocapture"]).env(AGAIN, folder);
         command.current_dir("/").uid(NOBODY).gid(NOBODY);
     }
     let output = loop {
@@ -139,11 +128,9 @@ fn as_ordinary_user(test: &str, folder: &Path) {
         }
     };
     match output {
-        Ok(output) => assert!(
-            output.status.success(),
-            "{}",
-            String::from_utf8_lossy(&output.stderr)
-        ),
+        Ok(output) => {
+            assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr))
+        }
         Err(error) => println!("skipped: cannot run as an ordinary user here: {error}"),
     }
 }

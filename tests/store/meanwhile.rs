@@ -17,11 +17,7 @@ fn refused(folder: &Folder, other: impl FnOnce()) -> StoreError {
     other();
     let before = (fs::read(folder.state()).ok(), folder.names());
     let error = held.save(&sample(9)).unwrap_err();
-    assert_eq!(
-        (fs::read(folder.state()).ok(), folder.names()),
-        before,
-        "{error}"
-    );
+    assert_eq!((fs::read(folder.state()).ok(), folder.names()), before, "{error}");
     error
 }
 
@@ -29,38 +25,17 @@ fn refused(folder: &Folder, other: impl FnOnce()) -> StoreError {
 fn a_change_is_refused_also_where_the_counter_is_the_same() {
     let folder = Folder::with_state();
     let pending = IndexMap::from([("first?".to_owned(), "a person must decide".to_owned())]);
-    let resolved = Checkpoint {
-        pending,
-        ..sample(3)
-    };
-    let error = refused(&folder, || {
-        fs::write(folder.state(), resolved.encode()).unwrap()
-    });
-    assert!(matches!(
-        error,
-        StoreError::Changed {
-            loaded_sessions: 3,
-            found_sessions: 3,
-            ..
-        }
-    ));
+    let resolved = Checkpoint { pending, ..sample(3) };
+    let error = refused(&folder, || fs::write(folder.state(), resolved.encode()).unwrap());
+    assert!(matches!(error, StoreError::Changed { loaded_sessions: 3, found_sessions: 3, .. }));
     insta::assert_snapshot!(folder.text(&error), @"DIR/state.json: the checkpoint was changed while this session worked (its session counter is still 3, so by resolve or by hand); nothing was written; run again");
 }
 
 #[test]
 fn a_change_of_the_counter_is_told() {
     let folder = Folder::with_state();
-    let error = refused(&folder, || {
-        fs::write(folder.state(), sample(5).encode()).unwrap()
-    });
-    assert!(matches!(
-        error,
-        StoreError::Changed {
-            loaded_sessions: 3,
-            found_sessions: 5,
-            ..
-        }
-    ));
+    let error = refused(&folder, || fs::write(folder.state(), sample(5).encode()).unwrap());
+    assert!(matches!(error, StoreError::Changed { loaded_sessions: 3, found_sessions: 5, .. }));
     insta::assert_snapshot!(folder.text(&error), @"DIR/state.json: the checkpoint was changed while this session worked (its session counter was 3, and is 5 now); nothing was written; run again");
 }
 
@@ -94,9 +69,7 @@ fn a_deleted_file_is_not_written_anew() {
 #[test]
 fn a_damaged_file_is_named_as_such() {
     let folder = Folder::with_state();
-    let error = refused(&folder, || {
-        fs::write(folder.state(), "{\"queue\": [").unwrap()
-    });
+    let error = refused(&folder, || fs::write(folder.state(), "{\"queue\": [").unwrap());
     assert!(matches!(error, StoreError::DamagedMeanwhile { .. }));
     insta::assert_snapshot!(folder.text(&error), @"DIR/state.json: the checkpoint was damaged while this session worked: a file that was cut off where a string was expected at line 1, column 12 (/queue/0); nothing was written; restore it from a backup or repair it by hand, then run again");
 }

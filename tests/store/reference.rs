@@ -35,18 +35,9 @@ fn it_loads_and_saves_the_same_format() {
 #[test]
 fn a_session_that_finished_meanwhile_is_seen() {
     let folder = Folder::with_state();
-    let error = saved_after(&folder, || {
-        fs::write(folder.state(), sample(5).encode()).unwrap()
-    })
-    .unwrap_err();
-    assert!(matches!(
-        error,
-        StoreError::Changed {
-            loaded_sessions: 3,
-            found_sessions: 5,
-            ..
-        }
-    ));
+    let error = saved_after(&folder, || fs::write(folder.state(), sample(5).encode()).unwrap())
+        .unwrap_err();
+    assert!(matches!(error, StoreError::Changed { loaded_sessions: 3, found_sessions: 5, .. }));
     assert_eq!(fs::read(folder.state()).unwrap(), sample(5).encode());
     assert_eq!(folder.names(), set(["state.json"]));
 }
@@ -55,9 +46,8 @@ fn a_session_that_finished_meanwhile_is_seen() {
 fn a_counter_of_a_file_that_appeared_is_compared_with_zero() {
     for (found, refused) in [(0, false), (1, true)] {
         let folder = Folder::new();
-        let result = saved_after(&folder, || {
-            fs::write(folder.state(), sample(found).encode()).unwrap()
-        });
+        let result =
+            saved_after(&folder, || fs::write(folder.state(), sample(found).encode()).unwrap());
         assert_eq!(result.is_err(), refused, "{found}");
     }
 }
@@ -77,14 +67,8 @@ fn weak_two_sessions_at_once_are_not_kept_apart() {
 fn weak_a_resolve_in_between_is_erased() {
     let folder = Folder::with_state();
     let pending = IndexMap::from([("first?".to_owned(), "a person decided".to_owned())]);
-    let resolved = Checkpoint {
-        pending,
-        ..sample(3)
-    };
-    saved_after(&folder, || {
-        fs::write(folder.state(), resolved.encode()).unwrap()
-    })
-    .unwrap();
+    let resolved = Checkpoint { pending, ..sample(3) };
+    saved_after(&folder, || fs::write(folder.state(), resolved.encode()).unwrap()).unwrap();
     assert_saved(&folder);
 }
 
@@ -130,11 +114,9 @@ fn weak_a_link_that_leads_to_nothing_starts_the_queue_over() {
 
 #[test]
 fn weak_a_file_damaged_in_between_gives_the_parsers_message() {
-    for (damaged, message) in [
-        ("{\"queue\": [", "EOF while parsing"),
-        ("", "EOF while parsing"),
-        ("[]", "not an object"),
-    ] {
+    for (damaged, message) in
+        [("{\"queue\": [", "EOF while parsing"), ("", "EOF while parsing"), ("[]", "not an object")]
+    {
         let folder = Folder::with_state();
         let error =
             saved_after(&folder, || fs::write(folder.state(), damaged).unwrap()).unwrap_err();
@@ -144,10 +126,7 @@ fn weak_a_file_damaged_in_between_gives_the_parsers_message() {
     }
     // And what is still JSON with the right counter is replaced, unseen.
     let folder = Folder::with_state();
-    saved_after(&folder, || {
-        fs::write(folder.state(), "{\"sessions_run\": 3}").unwrap()
-    })
-    .unwrap();
+    saved_after(&folder, || fs::write(folder.state(), "{\"sessions_run\": 3}").unwrap()).unwrap();
     assert_saved(&folder);
 }
 
@@ -167,8 +146,6 @@ fn weak_temp_files_of_killed_sessions_stay() {
 fn a_damaged_file_does_not_load() {
     let folder = Folder::new();
     fs::write(folder.state(), "[]").unwrap();
-    let error = ReferenceStore::new(folder.state())
-        .begin(Wait::Fail)
-        .unwrap_err();
+    let error = ReferenceStore::new(folder.state()).begin(Wait::Fail).unwrap_err();
     assert!(matches!(error, StoreError::Damaged { .. }));
 }

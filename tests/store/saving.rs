@@ -70,11 +70,7 @@ fn a_save_replaces_the_whole_file_and_keeps_its_mode() {
         assert_eq!(written, sample(4).encode());
         assert_eq!(fs::read(folder.state()).unwrap(), written);
         assert_eq!(mode(&folder.state()), kept);
-        assert_ne!(
-            fs::metadata(folder.state()).unwrap().ino(),
-            before,
-            "written in place"
-        );
+        assert_ne!(fs::metadata(folder.state()).unwrap().ino(), before, "written in place");
         assert_eq!(folder.names(), set(["state.json", "state.json.lock"]));
     }
 }
@@ -138,35 +134,24 @@ fn links_are_followed_and_stay() {
     symlink("../near", folder.at("sub/up")).unwrap();
     let before = (names(elsewhere.path()), names(&folder.at("sub")));
 
-    for (round, path) in [folder.at("near"), elsewhere.at("far"), folder.at("sub/up")]
-        .into_iter()
-        .enumerate()
+    for (round, path) in
+        [folder.at("near"), elsewhere.at("far"), folder.at("sub/up")].into_iter().enumerate()
     {
         let store = JsonStore::new(&path);
         let target = fs::canonicalize(store.target().unwrap()).unwrap();
         assert_eq!(target, fs::canonicalize(folder.state()).unwrap());
         session(&path).unwrap();
-        assert_eq!(
-            fs::read(folder.state()).unwrap(),
-            sample(4 + round as u64).encode()
-        );
+        assert_eq!(fs::read(folder.state()).unwrap(), sample(4 + round as u64).encode());
         assert!(fs::symlink_metadata(&path).unwrap().is_symlink());
     }
     assert_eq!((names(elsewhere.path()), names(&folder.at("sub"))), before);
-    assert_eq!(
-        folder.names(),
-        set(["near", "state.json", "state.json.lock", "sub"])
-    );
+    assert_eq!(folder.names(), set(["near", "state.json", "state.json.lock", "sub"]));
 }
 
 #[test]
 fn what_killed_sessions_left_is_removed_and_nothing_else() {
     let folder = Folder::with_state();
-    let dead = [
-        "state.json.1.tmp",
-        "state.json.0042.tmp",
-        "state.json.99999999999999999999.tmp",
-    ];
+    let dead = ["state.json.1.tmp", "state.json.0042.tmp", "state.json.99999999999999999999.tmp"];
     let own = format!("state.json.{}.tmp", std::process::id());
     let others = [
         "state.json.tmp",
@@ -186,19 +171,11 @@ fn what_killed_sessions_left_is_removed_and_nothing_else() {
 
     let store = JsonStore::new(folder.state());
     store.read().unwrap();
-    assert!(
-        dead.iter().all(|name| folder.names().contains(*name)),
-        "reading has no lock"
-    );
+    assert!(dead.iter().all(|name| folder.names().contains(*name)), "reading has no lock");
     drop(store.begin(Wait::Fail).unwrap());
 
     let mut left = set(others);
-    left.extend(set([
-        "state.json",
-        "state.json.lock",
-        "state.json.7.tmp",
-        "state.json.8.tmp",
-    ]));
+    left.extend(set(["state.json", "state.json.lock", "state.json.7.tmp", "state.json.8.tmp"]));
     assert_eq!(folder.names(), left);
 }
 
@@ -212,10 +189,7 @@ fn a_damaged_checkpoint_is_left_alone_with_all_that_is_beside_it() {
     insta::assert_snapshot!(text, @"DIR/state.json: the checkpoint is damaged: a file that was cut off where a string was expected at line 1, column 12 (/queue/0); nothing was changed; restore it from a backup or repair it by hand, then run again");
     assert!(matches!(store.read(), Err(StoreError::Damaged { .. })));
     assert_eq!(fs::read(folder.state()).unwrap(), b"{\"queue\": [");
-    assert_eq!(
-        folder.names(),
-        set(["state.json", "state.json.1.tmp", "state.json.lock"])
-    );
+    assert_eq!(folder.names(), set(["state.json", "state.json.1.tmp", "state.json.lock"]));
 }
 
 #[test]
@@ -224,27 +198,15 @@ fn a_transaction_that_is_dropped_has_changed_nothing() {
     let before = fs::metadata(folder.state()).unwrap();
     drop(JsonStore::new(folder.state()).begin(Wait::Fail).unwrap());
     let after = fs::metadata(folder.state()).unwrap();
-    assert_eq!(
-        (before.ino(), before.mtime_nsec()),
-        (after.ino(), after.mtime_nsec())
-    );
+    assert_eq!((before.ino(), before.mtime_nsec()), (after.ino(), after.mtime_nsec()));
     assert_eq!(folder.names(), set(["state.json", "state.json.lock"]));
     assert_eq!(fs::read(folder.lock()).unwrap(), b"");
 }
 
 #[test]
 fn names_of_all_kinds_work() {
-    for name in [
-        "-",
-        "--help",
-        " ",
-        ".hidden",
-        "no ending",
-        "ü.json",
-        "a.1.tmp",
-        "x\n",
-    ]
-    .map(OsStr::new)
+    for name in
+        ["-", "--help", " ", ".hidden", "no ending", "ü.json", "a.1.tmp", "x\n"].map(OsStr::new)
     {
         works(name);
     }
@@ -267,10 +229,7 @@ fn a_relative_path_stays_relative() {
         for path in ["-state", "./-state", "sub/../-state", "link"] {
             session(Path::new(path)).unwrap();
         }
-        assert_eq!(
-            JsonStore::new("-state").target().unwrap(),
-            Path::new("-state")
-        );
+        assert_eq!(JsonStore::new("-state").target().unwrap(), Path::new("-state"));
         assert_eq!(JsonStore::new("new").target().unwrap(), Path::new("new"));
         assert!(JsonStore::new("link").target().unwrap().is_relative());
         let store = JsonStore::new("new");
@@ -283,16 +242,9 @@ fn a_relative_path_stays_relative() {
     symlink("sub/../-state", folder.at("link")).unwrap();
     let mut command = again("saving::a_relative_path_stays_relative", folder.path());
     let output = command.current_dir(folder.path()).output().unwrap();
-    assert!(
-        output.status.success(),
-        "{}",
-        String::from_utf8_lossy(&output.stderr)
-    );
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     assert_eq!(fs::read(folder.at("-state")).unwrap(), sample(7).encode());
-    assert_eq!(
-        folder.names(),
-        set(["-state", "-state.lock", "link", "new", "new.lock", "sub"])
-    );
+    assert_eq!(folder.names(), set(["-state", "-state.lock", "link", "new", "new.lock", "sub"]));
 }
 
 #[test]
@@ -305,10 +257,7 @@ fn a_save_that_fails_leaves_everything_as_it_was() {
     let error = held.save(&sample(4)).unwrap_err();
     insta::assert_snapshot!(folder.text(&error), @"DIR/state.json.PID.tmp: cannot create the temp file: File exists (os error 17); the checkpoint is as it was; remove what is there, then run again");
     assert_eq!(fs::read(folder.state()).unwrap(), sample(3).encode());
-    assert_eq!(
-        folder.names(),
-        set(["state.json", "state.json.lock", &in_the_way])
-    );
+    assert_eq!(folder.names(), set(["state.json", "state.json.lock", &in_the_way]));
 }
 
 #[test]
@@ -321,9 +270,7 @@ fn a_write_that_stops_half_way_leaves_everything_as_it_was() {
         let held = store.begin(Wait::Fail).unwrap();
         let error = held.save(&large).unwrap_err();
         assert!(
-            error
-                .to_string()
-                .contains("cannot write the temp file: File too large"),
+            error.to_string().contains("cannot write the temp file: File too large"),
             "{error}"
         );
         assert_eq!(store.holder().unwrap(), None);
@@ -339,11 +286,7 @@ fn a_write_that_stops_half_way_leaves_everything_as_it_was() {
         .env(AGAIN, folder.path())
         .output()
         .unwrap();
-    assert!(
-        output.status.success(),
-        "{}",
-        String::from_utf8_lossy(&output.stderr)
-    );
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     assert_eq!(fs::read(folder.state()).unwrap(), sample(3).encode());
     assert_eq!(folder.names(), set(["state.json", "state.json.lock"]));
 }

@@ -23,9 +23,7 @@ fn refused(folder: &Folder, path: &Path) -> String {
         store.holder().unwrap_err(),
     ];
     assert!(
-        errors
-            .iter()
-            .all(|error| matches!(error, StoreError::Unreadable { .. })),
+        errors.iter().all(|error| matches!(error, StoreError::Unreadable { .. })),
         "{errors:?}"
     );
     assert_eq!(folder.names(), before);
@@ -42,15 +40,8 @@ fn what_is_there_but_no_file() {
     let _listener = UnixListener::bind(folder.at("socket")).unwrap();
     symlink("/dev/zero", folder.at("device")).unwrap();
     symlink("pipe", folder.at("link-to-pipe")).unwrap();
-    let texts = [
-        "folder",
-        "folder/",
-        "pipe",
-        "socket",
-        "device",
-        "link-to-pipe",
-    ]
-    .map(|name| refused(&folder, &folder.at(name)));
+    let texts = ["folder", "folder/", "pipe", "socket", "device", "link-to-pipe"]
+        .map(|name| refused(&folder, &folder.at(name)));
     insta::assert_snapshot!(texts.join("\n"), @"
     DIR/folder: cannot read the checkpoint: it is a folder, not a file; give the path of a file
     DIR/folder/: cannot read the checkpoint: it is a folder, not a file; give the path of a file
@@ -109,17 +100,11 @@ fn what_may_not_be_read() {
     if let Some(folder) = started_again() {
         for name in ["state.json", "closed/state.json", "link"] {
             let store = JsonStore::new(folder.join(name));
-            for error in [
-                store.read().unwrap_err(),
-                store.begin(Wait::Fail).unwrap_err(),
-            ] {
+            for error in [store.read().unwrap_err(), store.begin(Wait::Fail).unwrap_err()] {
                 assert!(matches!(error, StoreError::Unreadable { .. }), "{error}");
                 let expected =
                     "cannot read the checkpoint: permission denied; run as the user who owns it";
-                assert!(
-                    error.to_string().contains(&format!("/{name}: {expected}")),
-                    "{error}"
-                );
+                assert!(error.to_string().contains(&format!("/{name}: {expected}")), "{error}");
             }
         }
         return;
@@ -143,9 +128,7 @@ fn a_lock_file_that_is_none_is_told_and_not_waited_for() {
         let folder = Folder::with_state();
         let listener = match kind {
             "link" => symlink("state.json", folder.lock()).map(|()| None),
-            "pipe" => mkfifo(&folder.lock(), Mode::S_IRWXU)
-                .map(|()| None)
-                .map_err(Into::into),
+            "pipe" => mkfifo(&folder.lock(), Mode::S_IRWXU).map(|()| None).map_err(Into::into),
             "folder" => fs::create_dir(folder.lock()).map(|()| None),
             _ => UnixListener::bind(folder.lock()).map(Some),
         };
@@ -158,10 +141,7 @@ fn a_lock_file_that_is_none_is_told_and_not_waited_for() {
                 texts.push(folder.text(&error));
             }
         }
-        assert!(
-            matches!(store.holder(), Err(StoreError::Unreadable { .. })),
-            "{kind}"
-        );
+        assert!(matches!(store.holder(), Err(StoreError::Unreadable { .. })), "{kind}");
         assert_eq!(fs::read(folder.state()).unwrap(), sample(3).encode());
         assert!(store.read().unwrap().is_some(), "reading needs no lock");
     }
@@ -183,10 +163,7 @@ fn the_reference_refuses_only_what_is_there_and_no_file() {
     symlink("gone", folder.at("dangling")).unwrap();
     let read = |name: &str| long_horizon::store::open(StoreKind::Reference, folder.at(name)).read();
     for name in ["folder", "pipe"] {
-        assert!(
-            matches!(read(name), Err(StoreError::Unreadable { .. })),
-            "{name}"
-        );
+        assert!(matches!(read(name), Err(StoreError::Unreadable { .. })), "{name}");
     }
     for name in ["round", "dangling", "state.json/x", "missing/x"] {
         assert!(matches!(read(name), Ok(None)), "{name}");

@@ -62,10 +62,8 @@ pub fn copy(name: &str, file: &Path, output: Option<&Path>) -> Result<PathBuf, C
         move |source| CopyError::Io { what, path, source }
     };
     let bytes = fs::read(file).map_err(failed("read", file))?;
-    let damaged = damage::apply(name, &bytes).map_err(|source| CopyError::Damage {
-        path: file.to_owned(),
-        source,
-    })?;
+    let damaged = damage::apply(name, &bytes)
+        .map_err(|source| CopyError::Damage { path: file.to_owned(), source })?;
     let target = output.map_or_else(|| beside(file, name), Path::to_owned);
     let mut copy = match fs::File::create_new(&target) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
@@ -130,9 +128,7 @@ mod tests {
     #[test]
     fn what_cannot_be_damaged_leaves_nothing() {
         let (folder, file) = folder_with_state();
-        let said = copy("answers-is-a-list", &file, None)
-            .unwrap_err()
-            .to_string();
+        let said = copy("answers-is-a-list", &file, None).unwrap_err().to_string();
         let expected =
             "the damage `answers-is-a-list` does not apply: the object has no field `answers`";
         assert_eq!(said, format!("{}: {expected}", file.display()));
@@ -143,12 +139,7 @@ mod tests {
                 .contains("did you mean `truncated`?")
         );
         let missing = folder.path().join("missing");
-        assert!(
-            copy("empty", &missing, None)
-                .unwrap_err()
-                .to_string()
-                .starts_with("cannot read ")
-        );
+        assert!(copy("empty", &missing, None).unwrap_err().to_string().starts_with("cannot read "));
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
     }
 }

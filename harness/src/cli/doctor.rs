@@ -41,12 +41,7 @@ pub struct Check {
 
 impl Check {
     fn ok(name: &'static str, detail: impl Into<String>) -> Check {
-        Check {
-            name,
-            found: Found::Ok,
-            detail: detail.into(),
-            remedy: None,
-        }
+        Check { name, found: Found::Ok, detail: detail.into(), remedy: None }
     }
 
     fn tried(
@@ -70,16 +65,8 @@ impl Check {
 /// Looks at everything and prints it.
 pub(super) fn run(args: &DoctorArgs, out: &mut Output<'_>) -> Code {
     let checks = report();
-    out.print(&if args.json {
-        as_json(&checks)
-    } else {
-        as_text(&checks)
-    });
-    if is_usable(&checks) {
-        Code::Held
-    } else {
-        Code::NotMeasured
-    }
+    out.print(&if args.json { as_json(&checks) } else { as_text(&checks) });
+    if is_usable(&checks) { Code::Held } else { Code::NotMeasured }
 }
 
 /// Looks at everything. Takes some milliseconds; nothing of it is left.
@@ -98,11 +85,7 @@ pub fn is_usable(checks: &[Check]) -> bool {
 
 /// For people: a line for each check, and one more for what to do.
 pub fn as_text(checks: &[Check]) -> String {
-    let width = checks
-        .iter()
-        .map(|check| check.name.len())
-        .max()
-        .unwrap_or(0);
+    let width = checks.iter().map(|check| check.name.len()).max().unwrap_or(0);
     let mut text = String::new();
     for check in checks {
         let found = match check.found {
@@ -137,18 +120,9 @@ pub fn as_json(checks: &[Check]) -> String {
 
 fn architecture() -> Check {
     let name = std::env::consts::ARCH;
-    let found = if matches!(name, "x86_64" | "aarch64") {
-        Found::Ok
-    } else {
-        Found::Missing
-    };
+    let found = if matches!(name, "x86_64" | "aarch64") { Found::Ok } else { Found::Missing };
     let remedy = (found != Found::Ok).then(|| "run it on x86-64 or aarch64".into());
-    Check {
-        name: "architecture",
-        found,
-        detail: name.into(),
-        remedy,
-    }
+    Check { name: "architecture", found, detail: name.into(), remedy }
 }
 
 fn kernel() -> Check {
@@ -158,23 +132,13 @@ fn kernel() -> Check {
         Ok(names) => names.release().to_string_lossy().into_owned(),
         Err(error) => error.desc().into(),
     };
-    let mut numbers = release
-        .split(|c: char| !c.is_ascii_digit())
-        .map(|number| number.parse().unwrap_or(0));
+    let mut numbers =
+        release.split(|c: char| !c.is_ascii_digit()).map(|number| number.parse().unwrap_or(0));
     let version = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
-    let found = if version >= OLDEST {
-        Found::Ok
-    } else {
-        Found::Missing
-    };
+    let found = if version >= OLDEST { Found::Ok } else { Found::Missing };
     let remedy =
         (found != Found::Ok).then(|| format!("run it on Linux {}.{} or newer", OLDEST.0, OLDEST.1));
-    Check {
-        name: "kernel",
-        found,
-        detail: release,
-        remedy,
-    }
+    Check { name: "kernel", found, detail: release, remedy }
 }
 
 fn tracing() -> Check {
@@ -192,12 +156,7 @@ fn filters() -> Check {
         seccomp_probe::tracing_is_available().map(|()| "filters can call the tracer".into());
     let remedy =
         "a kernel with CONFIG_SECCOMP_FILTER is needed, and a container must not forbid seccomp(2)";
-    Check::tried(
-        "seccomp",
-        tried.map_err(io::Error::from),
-        Found::Missing,
-        remedy,
-    )
+    Check::tried("seccomp", tried.map_err(io::Error::from), Found::Missing, remedy)
 }
 
 fn namespaces() -> [Check; 3] {
@@ -268,22 +227,15 @@ fn processors() -> Check {
 fn program(name: &'static str) -> Check {
     match find(name) {
         Some(path) => Check::ok(name, path.display().to_string()),
-        None => Check {
-            name,
-            found: Found::Absent,
-            detail: "not in PATH".into(),
-            remedy: None,
-        },
+        None => Check { name, found: Found::Absent, detail: "not in PATH".into(), remedy: None },
     }
 }
 
 fn find(name: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;
-    std::env::split_paths(&path)
-        .map(|folder| folder.join(name))
-        .find(|file| {
-            file.is_file() && nix::unistd::access(file, nix::unistd::AccessFlags::X_OK).is_ok()
-        })
+    std::env::split_paths(&path).map(|folder| folder.join(name)).find(|file| {
+        file.is_file() && nix::unistd::access(file, nix::unistd::AccessFlags::X_OK).is_ok()
+    })
 }
 
 #[cfg(test)]

@@ -60,11 +60,7 @@ fn entry(scenario: &Scenario) -> String {
     let mut entry = format!("{}\n", scenario.name);
     entry += &wrapped("  proves  ", &scenario.proves, COLUMNS);
     for (index, fault) in scenario.faults.iter().enumerate() {
-        let label = if index == 0 {
-            "  faults  "
-        } else {
-            "          "
-        };
+        let label = if index == 0 { "  faults  " } else { "          " };
         entry += &wrapped(label, &described(fault), COLUMNS);
     }
     entry

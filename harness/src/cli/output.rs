@@ -24,11 +24,7 @@ impl std::fmt::Debug for Output<'_> {
 impl<'w> Output<'w> {
     /// Prints to the writer; it should be buffered.
     pub fn new(writer: impl Write + 'w) -> Self {
-        Output {
-            writer: Box::new(writer),
-            failure: None,
-            closed: false,
-        }
+        Output { writer: Box::new(writer), failure: None, closed: false }
     }
 
     /// Prints the text as it is.
@@ -91,10 +87,6 @@ impl Write for Output<'_> {
 /// Prints a complaint to standard error. Where nobody listens there, nothing can be done.
 pub(crate) fn complain(text: &str) {
     let text = text.trim_end();
-    let label = if text.starts_with("error: ") {
-        ""
-    } else {
-        "error: "
-    };
+    let label = if text.starts_with("error: ") { "" } else { "error: " };
     let _nobody_listens = writeln!(io::stderr(), "{label}{text}");
 }

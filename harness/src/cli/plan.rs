@@ -101,21 +101,14 @@ pub fn run(args: &RunArgs) -> Result<RunPlan, PlanError> {
 ///
 /// [`PlanError`] where scenarios are wrong.
 pub fn list(args: &ListArgs) -> Result<ListPlan, PlanError> {
-    Ok(ListPlan {
-        scenarios: load(&args.paths)?,
-        json: args.json,
-    })
+    Ok(ListPlan { scenarios: load(&args.paths)?, json: args.json })
 }
 
 /// # Errors
 ///
 /// [`PlanError`] where the scenario is wrong, or more than one.
 pub fn record(args: &RecordArgs) -> Result<RecordPlan, PlanError> {
-    Ok(RecordPlan {
-        scenario: one(&args.scenario)?,
-        json: args.json,
-        reads: args.reads,
-    })
+    Ok(RecordPlan { scenario: one(&args.scenario)?, json: args.json, reads: args.reads })
 }
 
 /// # Errors
@@ -142,10 +135,7 @@ fn one(path: &Path) -> Result<Scenario, PlanError> {
             scenarios.extend(last);
             Err(PlanError::NotOne {
                 path: path.to_owned(),
-                files: scenarios
-                    .into_iter()
-                    .map(|scenario| scenario.file)
-                    .collect(),
+                files: scenarios.into_iter().map(|scenario| scenario.file).collect(),
             })
         }
     }
@@ -183,9 +173,7 @@ impl fmt::Display for PlanError {
             PlanError::NotOne { path, files } => {
                 let (path, count) = (path.display(), files.len());
                 write!(f, "{path} holds {count} scenarios, and one is wanted:")?;
-                files
-                    .iter()
-                    .try_for_each(|file| write!(f, "\n  {}", file.display()))
+                files.iter().try_for_each(|file| write!(f, "\n  {}", file.display()))
             }
         }
     }

@@ -17,10 +17,8 @@ pub(super) fn run(plan: &RunPlan, output: &mut Output<'_>) -> Code {
         build_output: std::io::stderr().is_terminal(),
         ..Settings::default()
     };
-    let strictness = Strictness {
-        deny: plan.deny.clone(),
-        allow_not_measured: plan.allow_not_measured,
-    };
+    let strictness =
+        Strictness { deny: plan.deny.clone(), allow_not_measured: plan.allow_not_measured };
     let summary = if plan.json {
         let mut reporter = Json::new(output, strictness.clone());
         kept(plan, &settings, &mut reporter);
@@ -40,9 +38,7 @@ fn kept(plan: &RunPlan, settings: &Settings, reporter: &mut dyn Reporter) {
         Some(folder) => {
             let mut keep = Keep::new(reporter, folder);
             run::run(&plan.scenarios, &Plan::All, settings, &mut keep);
-            keep.failures
-                .iter()
-                .for_each(|failure| super::output::complain(failure));
+            keep.failures.iter().for_each(|failure| super::output::complain(failure));
         }
     }
 }

@@ -24,26 +24,14 @@ pub static NAMES: [Damage; 7] = [
         what: "cut at half, as by a write that was not finished",
         apply: truncated,
     },
-    Damage {
-        name: "empty",
-        what: "cut to no bytes at all",
-        apply: empty,
-    },
-    Damage {
-        name: "not-an-object",
-        what: "the JSON object put into a list",
-        apply: not_an_object,
-    },
+    Damage { name: "empty", what: "cut to no bytes at all", apply: empty },
+    Damage { name: "not-an-object", what: "the JSON object put into a list", apply: not_an_object },
     Damage {
         name: "unknown-field",
         what: "one more field at the end of the JSON object",
         apply: unknown_field,
     },
-    Damage {
-        name: "missing-queue",
-        what: "the field `queue` taken out",
-        apply: missing_queue,
-    },
+    Damage { name: "missing-queue", what: "the field `queue` taken out", apply: missing_queue },
     Damage {
         name: "queue-is-a-string",
         what: "a string as the value of `queue`",
@@ -88,20 +76,11 @@ pub enum DamageError {
 /// [`DamageError`] where there is no such damage, and where it would leave these bytes as they are or cannot be done
 /// to them.
 pub fn apply(name: &str, bytes: &[u8]) -> Result<Vec<u8>, DamageError> {
-    let refuse = |why| DamageError::DoesNotApply {
-        name: name.into(),
-        why,
-    };
-    if let Some(length) = name
-        .strip_prefix(TRUNCATED)
-        .and_then(|rest| rest.strip_prefix('/'))
-    {
+    let refuse = |why| DamageError::DoesNotApply { name: name.into(), why };
+    if let Some(length) = name.strip_prefix(TRUNCATED).and_then(|rest| rest.strip_prefix('/')) {
         return cut_at(length, bytes).map_err(refuse);
     }
-    let damage = NAMES
-        .iter()
-        .find(|damage| damage.name == name)
-        .ok_or_else(|| unknown(name))?;
+    let damage = NAMES.iter().find(|damage| damage.name == name).ok_or_else(|| unknown(name))?;
     (damage.apply)(bytes).map_err(refuse)
 }
 
@@ -111,10 +90,7 @@ fn unknown(name: &str) -> DamageError {
     let mut near: Vec<(f64, &'static str)> = NAMES
         .iter()
         .map(|damage| {
-            (
-                strsim::normalized_damerau_levenshtein(&name.to_lowercase(), damage.name),
-                damage.name,
-            )
+            (strsim::normalized_damerau_levenshtein(&name.to_lowercase(), damage.name), damage.name)
         })
         .filter(|(likeness, _)| *likeness >= ALIKE)
         .collect();
@@ -127,17 +103,10 @@ fn unknown(name: &str) -> DamageError {
 
 fn suggestion(near: &[&str]) -> String {
     let quoted = |names: Vec<&str>| {
-        names
-            .iter()
-            .map(|name| format!("`{name}`"))
-            .collect::<Vec<_>>()
-            .join(", ")
+        names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
     };
     if near.is_empty() {
-        format!(
-            "there are {}",
-            quoted(NAMES.iter().map(|damage| damage.name).collect())
-        )
+        format!("there are {}", quoted(NAMES.iter().map(|damage| damage.name).collect()))
     } else {
         format!("did you mean {}?", quoted(near.to_vec()))
     }
@@ -153,24 +122,15 @@ fn truncated(bytes: &[u8]) -> Result<Vec<u8>, String> {
 }
 
 fn cut_at(length: &str, bytes: &[u8]) -> Result<Vec<u8>, String> {
-    let length: usize = length
-        .parse()
-        .map_err(|_| format!("`{length}` is no number of bytes"))?;
+    let length: usize = length.parse().map_err(|_| format!("`{length}` is no number of bytes"))?;
     match bytes.get(..length) {
         Some(start) if length < bytes.len() => Ok(start.to_vec()),
-        _ => Err(format!(
-            "the file has {} bytes, so it cannot be cut at {length}",
-            bytes.len()
-        )),
+        _ => Err(format!("the file has {} bytes, so it cannot be cut at {length}", bytes.len())),
     }
 }
 
 fn empty(bytes: &[u8]) -> Result<Vec<u8>, String> {
-    if bytes.is_empty() {
-        Err("the file is empty already".into())
-    } else {
-        Ok(Vec::new())
-    }
+    if bytes.is_empty() { Err("the file is empty already".into()) } else { Ok(Vec::new()) }
 }
 
 fn not_an_object(bytes: &[u8]) -> Result<Vec<u8>, String> {
@@ -182,34 +142,17 @@ fn not_an_object(bytes: &[u8]) -> Result<Vec<u8>, String> {
 fn unknown_field(bytes: &[u8]) -> Result<Vec<u8>, String> {
     let object = Object::parse(bytes)?;
     let name = (1..)
-        .map(|number| {
-            if number == 1 {
-                "unknown".to_owned()
-            } else {
-                format!("unknown{number}")
-            }
-        })
-        .find(|name| {
-            object
-                .members
-                .iter()
-                .all(|member| member.name.as_deref() != Some(name))
-        })
+        .map(|number| if number == 1 { "unknown".to_owned() } else { format!("unknown{number}") })
+        .find(|name| object.members.iter().all(|member| member.name.as_deref() != Some(name)))
         .unwrap_or_default();
     let (place, field) = match object.members.last() {
-        None => (
-            object.span.start + 1,
-            format!("\"{name}\": true").into_bytes(),
-        ),
+        None => (object.span.start + 1, format!("\"{name}\": true").into_bytes()),
         Some(last) => {
             // In the style of the last field: what is between two fields, and between a name and its value.
             let before = &bytes[last.lead.clone()];
             let between = &bytes[last.key.end..last.value.start];
             let quoted = format!("\"{name}\"");
-            (
-                last.value.end,
-                [b",", before, quoted.as_bytes(), between, b"true"].concat(),
-            )
+            (last.value.end, [b",", before, quoted.as_bytes(), between, b"true"].concat())
         }
     };
     Ok(replaced(bytes, place..place, &field))
@@ -339,22 +282,14 @@ impl Scanner<'_> {
             self.blanks();
             let value = self.value();
             let name = serde_json::from_slice(&self.bytes[key.clone()]).ok();
-            members.push(Member {
-                name,
-                lead,
-                key,
-                value,
-            });
+            members.push(Member { name, lead, key, value });
             self.blanks();
             if self.next() != b',' {
                 break;
             }
             self.at += 1;
         }
-        Object {
-            span: start..self.at + 1,
-            members,
-        }
+        Object { span: start..self.at + 1, members }
     }
 
     /// Any value, from its first byte.

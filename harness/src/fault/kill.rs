@@ -20,9 +20,9 @@ pub fn points(events: &[Event], wish: &KillPoint) -> Result<Vec<KillPoint>, Stri
     match wish {
         KillPoint::All => Ok(every_place(events)),
         KillPoint::After(number) if *number as usize <= count => Ok(vec![wish.clone()]),
-        KillPoint::After(number) => Err(format!(
-            "there is no op {number}: the recording has {count}"
-        )),
+        KillPoint::After(number) => {
+            Err(format!("there is no op {number}: the recording has {count}"))
+        }
         KillPoint::Inside(number, bytes) => match ops()
             .find(|op| op.number == *number)
             .map(|op| &op.kind)
@@ -34,13 +34,10 @@ pub fn points(events: &[Event], wish: &KillPoint) -> Result<Vec<KillPoint>, Stri
                 "op {number} writes {} bytes, so it cannot be cut after {bytes}",
                 data.len()
             )),
-            Some(other) => Err(format!(
-                "op {number} is a {}, only a write can be cut",
-                other.word()
-            )),
-            None => Err(format!(
-                "there is no op {number}: the recording has {count}"
-            )),
+            Some(other) => {
+                Err(format!("op {number} is a {}, only a write can be cut", other.word()))
+            }
+            None => Err(format!("there is no op {number}: the recording has {count}")),
         },
         KillPoint::Kind(word, nth) => {
             let seen = ops().filter(|op| op.kind.word() == word).count();
@@ -80,9 +77,7 @@ fn every_place(events: &[Event]) -> Vec<KillPoint> {
                 if let OpKind::Write { offset, data, .. } = &op.kind {
                     let inside = cuts(*offset, data.len() as u64);
                     places.extend(
-                        inside
-                            .into_iter()
-                            .map(|bytes| KillPoint::Inside(op.number, bytes)),
+                        inside.into_iter().map(|bytes| KillPoint::Inside(op.number, bytes)),
                     );
                 }
                 places.push(KillPoint::After(op.number));
@@ -122,11 +117,7 @@ pub struct KillAt {
 impl KillAt {
     /// A director for one run. [`KillPoint::All`] is no place and never comes.
     pub fn new(point: KillPoint) -> KillAt {
-        KillAt {
-            point,
-            seen: 0,
-            reached: false,
-        }
+        KillAt { point, seen: 0, reached: false }
     }
 
     fn count(&mut self, matches: bool, nth: u32) -> bool {
@@ -138,11 +129,7 @@ impl KillAt {
 impl Director for KillAt {
     fn start(&mut self, _program: usize) -> Step {
         self.reached = self.point == KillPoint::After(0);
-        if self.reached {
-            Step::KillAll
-        } else {
-            Step::Go
-        }
+        if self.reached { Step::KillAll } else { Step::Go }
     }
 
     fn before(&mut self, _program: usize, number: u32, op: &OpKind) -> Option<usize> {

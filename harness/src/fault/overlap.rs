@@ -20,26 +20,14 @@ pub struct Turns {
 impl Turns {
     /// The turns of processes that are known by these names, in the order in which the run starts them.
     pub fn new(names: &[String], order: &[Turn]) -> Turns {
-        let position = |turn: &Turn| {
-            names
-                .iter()
-                .position(|name| *name == turn.process)
-                .unwrap_or(usize::MAX)
-        };
+        let position =
+            |turn: &Turn| names.iter().position(|name| *name == turn.process).unwrap_or(usize::MAX);
         let until = |turn: &Turn| match &turn.until {
             Until::Mark(name) => Some(name.clone()),
             Until::End => None,
         };
-        let turns = order
-            .iter()
-            .map(|turn| (position(turn), until(turn)))
-            .collect();
-        Turns {
-            turns,
-            at: 0,
-            gone: false,
-            held: Vec::new(),
-        }
+        let turns = order.iter().map(|turn| (position(turn), until(turn))).collect();
+        Turns { turns, at: 0, gone: false, held: Vec::new() }
     }
 
     /// A turn ended by its mark that never came: the process and the mark.
@@ -50,9 +38,8 @@ impl Turns {
             .filter_map(|(process, mark)| mark.as_ref().map(|mark| (*process, mark.as_str())));
         let mut wanted: Vec<_> = wanted.collect();
         for (process, mark) in &self.held {
-            if let Some(at) = wanted
-                .iter()
-                .position(|(other, name)| other == process && name == mark)
+            if let Some(at) =
+                wanted.iter().position(|(other, name)| other == process && name == mark)
             {
                 wanted.remove(at);
             }

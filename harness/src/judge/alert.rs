@@ -14,16 +14,13 @@ pub fn judge_alert(outcome: &Outcome, says: &Regex) -> Verdict {
         return Verdict::new(Word::Diverged, "it changed files");
     }
     let lines = [&outcome.finish.stdout, &outcome.finish.stderr];
-    let said = lines.iter().any(|text| {
-        text.split(|byte| *byte == b'\n')
-            .any(|line| says.is_match(line))
-    });
+    let said =
+        lines.iter().any(|text| text.split(|byte| *byte == b'\n').any(|line| says.is_match(line)));
     match (outcome.success(), said) {
         (false, true) => Verdict::new(Word::Noticed, account(outcome)),
-        (true, true) => Verdict::new(
-            Word::Unnoticed,
-            "it says so, but exits with 0: nobody is told",
-        ),
+        (true, true) => {
+            Verdict::new(Word::Unnoticed, "it says so, but exits with 0: nobody is told")
+        }
         (true, false) => Verdict::new(Word::Unnoticed, "it exits with 0 and does not say it"),
         (false, false) => Verdict::new(
             Word::Unnoticed,

@@ -42,19 +42,14 @@ impl Controls {
 
     /// The end from no file with masks applied, if the recovery can do that.
     pub fn end_from_none(&self) -> Option<Image> {
-        self.none
-            .success()
-            .then(|| self.masks.apply(&self.none.image))
+        self.none.success().then(|| self.masks.apply(&self.none.image))
     }
 
     /// Which versions stand: a doubtful one is struck off if the recovery fails on it, or ends where it ends without
     /// any file while it does not end there from the start.
     pub fn standing(&self, versions: &Versions) -> Vec<bool> {
         let none = self.end_from_none();
-        let from_start = versions
-            .all
-            .first()
-            .and_then(|start| self.end(&start.image));
+        let from_start = versions.all.first().and_then(|start| self.end(&start.image));
         let stands = |version: &super::Version| {
             let end = self.end(&version.image);
             let begins_anew = end.is_some() && end == none && from_start != none;
@@ -82,10 +77,7 @@ impl Controls {
 pub fn account(outcome: &Outcome) -> String {
     let said = |bytes: &[u8]| -> Vec<String> {
         let text = String::from_utf8_lossy(bytes);
-        let lines: Vec<&str> = text
-            .lines()
-            .filter(|line| !line.trim().is_empty())
-            .collect();
+        let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
         lines[lines.len().saturating_sub(3)..]
             .iter()
             .map(|line| line.trim_end().to_owned())

@@ -36,10 +36,7 @@ pub fn judge_crash(case: &CrashCase<'_>) -> Verdict {
         return Verdict::new(Word::Hung, "the recovery did not end within its time");
     }
     if outcome.refuses(case.files) && outcome.image == *case.survivor {
-        return Verdict::new(
-            Word::Refused,
-            format!("the recovery gave up: {}", account(outcome)),
-        );
+        return Verdict::new(Word::Refused, format!("the recovery gave up: {}", account(outcome)));
     }
     if view.is_allowed_version()
         && outcome.success()
@@ -49,10 +46,8 @@ pub fn judge_crash(case: &CrashCase<'_>) -> Verdict {
         return view.standing_verdict();
     }
     if !view.is_version() && view.proved_end() {
-        return view.checked(
-            Word::Recovered,
-            "what survived is no version, and the recovery mended it",
-        );
+        return view
+            .checked(Word::Recovered, "what survived is no version, and the recovery mended it");
     }
     if let Some(repeated) = view.repeated() {
         return Verdict::new(Word::Repeated, repeated);
@@ -67,10 +62,7 @@ pub fn judge_crash(case: &CrashCase<'_>) -> Verdict {
         );
     }
     if view.restarted() {
-        return Verdict::new(
-            Word::Restarted,
-            "the recovery ended as if there had been no file",
-        );
+        return Verdict::new(Word::Restarted, "the recovery ended as if there had been no file");
     }
     if let Some(lost) = view.lost() {
         return Verdict::new(Word::Lost, lost);
@@ -80,10 +72,7 @@ pub fn judge_crash(case: &CrashCase<'_>) -> Verdict {
             "the recovery's ends differ between equal runs, in more than times",
         );
     }
-    Verdict::new(
-        Word::Diverged,
-        "the recovery ended elsewhere than from any version",
-    )
+    Verdict::new(Word::Diverged, "the recovery ended elsewhere than from any version")
 }
 
 /// What the rules ask of a case, worked out once.
@@ -108,13 +97,7 @@ impl<'a> View<'a> {
 
     /// Positions of the versions that the survivor equals.
     fn positions(&self) -> impl Iterator<Item = usize> {
-        let all = self
-            .case
-            .versions
-            .all
-            .iter()
-            .zip(&self.standing)
-            .enumerate();
+        let all = self.case.versions.all.iter().zip(&self.standing).enumerate();
         all.filter(|(_, (version, stands))| **stands && version.image == *self.case.survivor)
             .map(|(position, _)| position)
     }
@@ -124,8 +107,7 @@ impl<'a> View<'a> {
     }
 
     fn is_allowed_version(&self) -> bool {
-        self.positions()
-            .any(|position| position >= self.case.versions.promised)
+        self.positions().any(|position| position >= self.case.versions.promised)
     }
 
     /// The end is the survivor's own R(v), or ends cannot tell and the surviving bytes alone count.
@@ -177,11 +159,7 @@ impl<'a> View<'a> {
     /// Each file by itself is whole, and something stands in the end more often than it may.
     fn repeated(&self) -> Option<String> {
         let whole = |(path, content): (&std::path::PathBuf, &Content)| {
-            self.case
-                .versions
-                .of_file
-                .get(path)
-                .is_some_and(|known| known.contains(content))
+            self.case.versions.of_file.get(path).is_some_and(|known| known.contains(content))
         };
         if !(self.is_version() || self.case.survivor.files.iter().all(whole)) {
             return None;
@@ -203,12 +181,8 @@ impl<'a> View<'a> {
     }
 
     fn restarted(&self) -> bool {
-        let from_start = self
-            .case
-            .versions
-            .all
-            .first()
-            .and_then(|start| self.case.controls.end(&start.image));
+        let from_start =
+            self.case.versions.all.first().and_then(|start| self.case.controls.end(&start.image));
         self.case.controls.began_with_state
             && self.none.as_ref() == Some(&self.end)
             && from_start != self.none

@@ -19,10 +19,7 @@ pub struct DamageCase<'a> {
 /// Judges by the first verdict that fits.
 pub fn judge_damage(case: &DamageCase<'_>) -> Verdict {
     let verdict = judge(case);
-    Verdict {
-        grade: verdict.word.grade_after_damage(),
-        ..verdict
-    }
+    Verdict { grade: verdict.word.grade_after_damage(), ..verdict }
 }
 
 fn judge(case: &DamageCase<'_>) -> Verdict {
@@ -44,18 +41,8 @@ fn judge(case: &DamageCase<'_>) -> Verdict {
     }
     let end = case.controls.masks.apply(&outcome.image);
     if case.controls.began_with_state && case.controls.end_from_none().as_ref() == Some(&end) {
-        return Verdict::new(
-            Word::Restarted,
-            "the recovery ended as if there had been no file",
-        );
+        return Verdict::new(Word::Restarted, "the recovery ended as if there had been no file");
     }
-    let how = if untouched {
-        "left it as it is"
-    } else {
-        "went on from it"
-    };
-    Verdict::new(
-        Word::Accepted,
-        format!("the recovery took the damaged file for good and {how}"),
-    )
+    let how = if untouched { "left it as it is" } else { "went on from it" };
+    Verdict::new(Word::Accepted, format!("the recovery took the damaged file for good and {how}"))
 }

@@ -15,14 +15,10 @@ pub fn judge_idle(outcome: &Outcome, never: &[String]) -> Verdict {
             format!("it failed with nothing to do: {}", account(outcome)),
         );
     }
-    let passed = outcome
-        .trace
-        .events
-        .iter()
-        .find_map(|event| match &event.what {
-            What::Mark(name) if never.contains(name) => Some(name),
-            _ => None,
-        });
+    let passed = outcome.trace.events.iter().find_map(|event| match &event.what {
+        What::Mark(name) if never.contains(name) => Some(name),
+        _ => None,
+    });
     if let Some(mark) = passed {
         return Verdict::new(
             Word::Repeated,

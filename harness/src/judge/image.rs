@@ -99,17 +99,13 @@ fn below(model: &Model, path: &Path, at: Inode, wanted: Inode) -> Option<PathBuf
     if at == wanted {
         return Some(path.to_owned());
     }
-    model
-        .names(at)?
-        .find_map(|(name, child)| below(model, &path.join(name), child, wanted))
+    model.names(at)?.find_map(|(name, child)| below(model, &path.join(name), child, wanted))
 }
 
 impl Image {
     /// No state file is there at all.
     pub fn is_nothing(&self) -> bool {
-        self.files
-            .values()
-            .all(|content| *content == Content::Absent)
+        self.files.values().all(|content| *content == Content::Absent)
     }
 }
 
@@ -129,22 +125,12 @@ fn put_file(tree: &mut Tree, like: &Tree, place: PathBuf, bytes: &Data) {
         hard_link: None,
         xattrs: BTreeMap::new(),
     };
-    let node = tree
-        .nodes
-        .get(&place)
-        .or_else(|| like.nodes.get(&place))
-        .cloned()
-        .unwrap_or_else(new);
+    let node =
+        tree.nodes.get(&place).or_else(|| like.nodes.get(&place)).cloned().unwrap_or_else(new);
     let group = node.hard_link;
-    let node = Node {
-        kind: NodeKind::File(bytes.clone()),
-        ..node
-    };
+    let node = Node { kind: NodeKind::File(bytes.clone()), ..node };
     // All names of one file have the same bytes.
-    for other in tree
-        .nodes
-        .values_mut()
-        .filter(|other| group.is_some() && other.hard_link == group)
+    for other in tree.nodes.values_mut().filter(|other| group.is_some() && other.hard_link == group)
     {
         other.kind = node.kind.clone();
     }

@@ -45,9 +45,7 @@ impl Masks {
             };
             (path.clone(), content)
         };
-        Image {
-            files: image.files.iter().map(masked).collect(),
-        }
+        Image { files: image.files.iter().map(masked).collect() }
     }
 
     /// Every mask as a line for the report.
@@ -65,24 +63,14 @@ impl Masks {
 }
 
 fn line(path: &Path, place: &str) -> String {
-    format!(
-        "{}: {}",
-        path.display(),
-        if place.is_empty() {
-            "the whole value"
-        } else {
-            place
-        }
-    )
+    format!("{}: {}", path.display(), if place.is_empty() { "the whole value" } else { place })
 }
 
 fn differing(a: Option<&Content>, b: Option<&Content>) -> Option<BTreeSet<String>> {
     let (a, b) = (a?.bytes()?, b?.bytes()?);
     let mut places = BTreeSet::new();
-    if let (Ok(a), Ok(b)) = (
-        serde_json::from_slice::<Value>(a),
-        serde_json::from_slice::<Value>(b),
-    ) {
+    if let (Ok(a), Ok(b)) = (serde_json::from_slice::<Value>(a), serde_json::from_slice::<Value>(b))
+    {
         pointers(&a, &b, "", &mut places);
         return Some(places);
     }
@@ -111,9 +99,7 @@ fn pointers(a: &Value, b: &Value, at: &str, places: &mut BTreeSet<String>) {
                 .for_each(|((key, a), b)| pointers(a, b, &format!("{at}/{}", escape(key)), places));
         }
         (Value::Array(a), Value::Array(b)) if a.len() == b.len() => {
-            a.iter()
-                .zip(b)
-                .for_each(|(a, b)| pointers(a, b, &format!("{at}/*"), places));
+            a.iter().zip(b).for_each(|(a, b)| pointers(a, b, &format!("{at}/*"), places));
         }
         (a, b) if a == b => {}
         _ => _ = places.insert(at.to_owned()),
@@ -135,11 +121,7 @@ fn blank(bytes: &[u8], places: &BTreeSet<String>) -> Vec<u8> {
             true => b"(masked)".to_vec(),
             false => line.to_vec(),
         };
-    (1..)
-        .zip(bytes.split(is_newline))
-        .map(blank_line)
-        .collect::<Vec<_>>()
-        .join(&b'\n')
+    (1..).zip(bytes.split(is_newline)).map(blank_line).collect::<Vec<_>>().join(&b'\n')
 }
 
 fn blank_value(value: &mut Value, at: &str, places: &BTreeSet<String>) {
@@ -153,9 +135,9 @@ fn blank_value(value: &mut Value, at: &str, places: &BTreeSet<String>) {
                 blank_value(member, &format!("{at}/{}", escape(key)), places)
             });
         }
-        Value::Array(items) => items
-            .iter_mut()
-            .for_each(|item| blank_value(item, &format!("{at}/*"), places)),
+        Value::Array(items) => {
+            items.iter_mut().for_each(|item| blank_value(item, &format!("{at}/*"), places))
+        }
         _ => {}
     }
 }
@@ -165,9 +147,7 @@ mod tests {
     use super::*;
 
     fn image(text: &str) -> Image {
-        Image {
-            files: [("f".into(), Content::Bytes(text.as_bytes().to_vec().into()))].into(),
-        }
+        Image { files: [("f".into(), Content::Bytes(text.as_bytes().to_vec().into()))].into() }
     }
 
     #[test]
@@ -179,14 +159,8 @@ mod tests {
         );
         assert_eq!(masks.lines(), ["f: /log/*/t"]);
         let end = masks.apply(&image(r#"{"n":1,"log":[{"t":3,"x":1},{"t":4,"x":2}]}"#));
-        assert_eq!(
-            end,
-            masks.apply(&image(r#"{"n":1,"log":[{"t":5,"x":1},{"t":6,"x":2}]}"#))
-        );
-        assert_ne!(
-            end,
-            masks.apply(&image(r#"{"n":1,"log":[{"t":3,"x":1},{"t":4,"x":3}]}"#))
-        );
+        assert_eq!(end, masks.apply(&image(r#"{"n":1,"log":[{"t":5,"x":1},{"t":6,"x":2}]}"#)));
+        assert_ne!(end, masks.apply(&image(r#"{"n":1,"log":[{"t":3,"x":1},{"t":4,"x":3}]}"#)));
     }
 
     #[test]

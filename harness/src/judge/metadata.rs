@@ -26,9 +26,7 @@ fn link_change(before: &Tree, after: &Tree, path: &Path) -> Option<String> {
             "{path}: the link led to {old_target}, and leads to {} now",
             new.display()
         )),
-        _ => Some(format!(
-            "{path}: the link to {old_target} was replaced by a file"
-        )),
+        _ => Some(format!("{path}: the link to {old_target} was replaced by a file")),
     }
 }
 
@@ -36,17 +34,11 @@ fn file_change(before: &Tree, after: &Tree, path: &Path) -> Option<String> {
     let (old, new) = (before.get(path)?, after.get(path)?);
     let path = path.display();
     if old.mode != new.mode {
-        return Some(format!(
-            "{path}: mode {:04o} became {:04o}",
-            old.mode, new.mode
-        ));
+        return Some(format!("{path}: mode {:04o} became {:04o}", old.mode, new.mode));
     }
     if (old.uid, old.gid) != (new.uid, new.gid) {
         let (uid, gid) = (new.uid, new.gid);
-        return Some(format!(
-            "{path}: owner {}:{} became {uid}:{gid}",
-            old.uid, old.gid
-        ));
+        return Some(format!("{path}: owner {}:{} became {uid}:{gid}", old.uid, old.gid));
     }
     let cut_off = old.hard_link.is_some() && new.hard_link.is_none();
     cut_off.then(|| format!("{path}: its other hard links were cut off"))

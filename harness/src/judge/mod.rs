@@ -84,11 +84,7 @@ pub struct Verdict {
 
 impl Verdict {
     fn new(word: Word, why: impl Into<String>) -> Verdict {
-        Verdict {
-            word,
-            grade: word.grade(),
-            why: why.into(),
-        }
+        Verdict { word, grade: word.grade(), why: why.into() }
     }
 
     /// Nothing is known, for this reason.

@@ -52,32 +52,19 @@ pub struct OverlapCase<'a> {
 /// Judges by the first verdict that fits.
 pub fn judge_overlap(case: &OverlapCase<'_>) -> Verdict {
     if let Some(side) = case.sides.iter().find(|side| side.exit == Exit::TimedOut) {
-        return Verdict::new(
-            Word::Hung,
-            format!("`{}` did not end within its time", side.name),
-        );
+        return Verdict::new(Word::Hung, format!("`{}` did not end within its time", side.name));
     }
     let everyone: BTreeSet<usize> = (0..case.sides.len()).collect();
-    let working: BTreeSet<usize> = everyone
-        .iter()
-        .copied()
-        .filter(|side| !case.sides[*side].refused())
-        .collect();
+    let working: BTreeSet<usize> =
+        everyone.iter().copied().filter(|side| !case.sides[*side].refused()).collect();
     if let Some(order) = order_of(case, &everyone).or_else(|| order_of(case, &working)) {
         return Verdict::new(
             Word::Serial,
-            format!(
-                "as {} one after another{}",
-                names(case, order),
-                refusals(case)
-            ),
+            format!("as {} one after another{}", names(case, order), refusals(case)),
         );
     }
-    let succeeded: BTreeSet<usize> = everyone
-        .iter()
-        .copied()
-        .filter(|side| case.sides[*side].exit.success())
-        .collect();
+    let succeeded: BTreeSet<usize> =
+        everyone.iter().copied().filter(|side| case.sides[*side].exit.success()).collect();
     let fewer = case.serial.iter().filter(|serial| {
         let some: BTreeSet<usize> = serial.order.iter().copied().collect();
         some.is_subset(&succeeded) && some.len() < succeeded.len() && same(case, &serial.image)
@@ -97,16 +84,10 @@ pub fn judge_overlap(case: &OverlapCase<'_>) -> Verdict {
         );
     }
     let is_torn = |(path, content): &(&PathBuf, &Content)| {
-        !case
-            .whole
-            .get(*path)
-            .is_some_and(|known| known.contains(*content))
+        !case.whole.get(*path).is_some_and(|known| known.contains(*content))
     };
     if let Some((path, _)) = case.image.files.iter().find(is_torn) {
-        return Verdict::new(
-            Word::Torn,
-            format!("{} holds no process's version", path.display()),
-        );
+        return Verdict::new(Word::Torn, format!("{} holds no process's version", path.display()));
     }
     Verdict::new(Word::Diverged, "no order one after another ends like this")
 }
@@ -121,30 +102,18 @@ fn order_of<'a>(case: &'a OverlapCase<'_>, sides: &BTreeSet<usize>) -> Option<&'
             && serial.order.iter().all(|side| sides.contains(side))
             && same(case, &serial.image)
     };
-    case.serial
-        .iter()
-        .find(is_order)
-        .map(|serial| serial.order.as_slice())
+    case.serial.iter().find(is_order).map(|serial| serial.order.as_slice())
 }
 
 fn names(case: &OverlapCase<'_>, order: &[usize]) -> String {
-    order
-        .iter()
-        .map(|side| format!("`{}`", case.sides[*side].name))
-        .collect::<Vec<_>>()
-        .join(", ")
+    order.iter().map(|side| format!("`{}`", case.sides[*side].name)).collect::<Vec<_>>().join(", ")
 }
 
 fn refusals(case: &OverlapCase<'_>) -> String {
     let refused = case.sides.iter().filter(|side| side.refused());
-    let refused: Vec<String> = refused
-        .map(|side| format!("`{}` refused with {}", side.name, side.exit))
-        .collect();
-    if refused.is_empty() {
-        String::new()
-    } else {
-        format!("; {}", refused.join(", "))
-    }
+    let refused: Vec<String> =
+        refused.map(|side| format!("`{}` refused with {}", side.name, side.exit)).collect();
+    if refused.is_empty() { String::new() } else { format!("; {}", refused.join(", ")) }
 }
 
 /// Every order of every subset of `count` processes, the empty one first.
@@ -154,8 +123,7 @@ pub fn orders(count: usize) -> Vec<Vec<usize>> {
     for _ in 0..count {
         let longer = |order: &Vec<usize>| -> Vec<Vec<usize>> {
             let free = (0..count).filter(|side| !order.contains(side));
-            free.map(|side| order.iter().copied().chain([side]).collect())
-                .collect()
+            free.map(|side| order.iter().copied().chain([side]).collect()).collect()
         };
         last = last.iter().flat_map(longer).collect();
         all.extend(last.iter().cloned());

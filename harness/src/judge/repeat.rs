@@ -23,11 +23,7 @@ impl Counts {
                 }
                 _ => lines(bytes, &mut found),
             }
-            counts.extend(
-                found
-                    .into_iter()
-                    .map(|(word, count)| ((path.clone(), word), count)),
-            );
+            counts.extend(found.into_iter().map(|(word, count)| ((path.clone(), word), count)));
         }
         Counts(counts)
     }
@@ -39,9 +35,7 @@ impl Counts {
             .iter()
             .filter(|(key, count)| {
                 **count > 1
-                    && others
-                        .clone()
-                        .all(|other| other.0.get(*key).copied().unwrap_or(0) < **count)
+                    && others.clone().all(|other| other.0.get(*key).copied().unwrap_or(0) < **count)
             })
             .map(|((path, word), count)| {
                 let word = word.rsplit('\u{0}').next().unwrap_or(word);
@@ -54,13 +48,8 @@ impl Counts {
 }
 
 fn lines(bytes: &[u8], found: &mut BTreeMap<String, usize>) {
-    for line in bytes
-        .split(|byte| *byte == b'\n')
-        .filter(|line| !line.trim_ascii().is_empty())
-    {
-        *found
-            .entry(String::from_utf8_lossy(line).into_owned())
-            .or_default() += 1;
+    for line in bytes.split(|byte| *byte == b'\n').filter(|line| !line.trim_ascii().is_empty()) {
+        *found.entry(String::from_utf8_lossy(line).into_owned()).or_default() += 1;
     }
 }
 
@@ -89,9 +78,7 @@ mod tests {
 
     fn counts(text: &str) -> Counts {
         let mut image = Image::default();
-        image
-            .files
-            .insert("f".into(), Content::Bytes(text.as_bytes().to_vec().into()));
+        image.files.insert("f".into(), Content::Bytes(text.as_bytes().to_vec().into()));
         Counts::of(&image)
     }
 
@@ -99,20 +86,11 @@ mod tests {
     fn more_often_than_in_any_other() {
         let others = [counts("a\nb\n"), counts("a\na\nb\n")];
         assert_eq!(counts("a\na\nb\n").repeated(others.iter()), None);
-        assert_eq!(
-            counts("a\na\na\n").repeated(others.iter()).as_deref(),
-            Some("3 times in f: a")
-        );
-        assert_eq!(
-            counts("c\n").repeated(others.iter()),
-            None,
-            "once is not again"
-        );
+        assert_eq!(counts("a\na\na\n").repeated(others.iter()).as_deref(), Some("3 times in f: a"));
+        assert_eq!(counts("c\n").repeated(others.iter()), None, "once is not again");
         let others = [counts(r#"{"done":["q1"]}"#)];
         assert_eq!(
-            counts(r#"{"done":["q1","q1"]}"#)
-                .repeated(others.iter())
-                .as_deref(),
+            counts(r#"{"done":["q1","q1"]}"#).repeated(others.iter()).as_deref(),
             Some("2 times in f: \"q1\"")
         );
         assert_eq!(

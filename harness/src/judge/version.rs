@@ -105,10 +105,7 @@ pub fn versions(
     let mut finder = Finder::new(before, state);
     let changed = finder.changed_by(before, events)?;
     finder.found.changed.extend(changed);
-    finder
-        .found
-        .changed
-        .extend(cut.iter().flat_map(|whole| whole.changed.iter().cloned()));
+    finder.found.changed.extend(cut.iter().flat_map(|whole| whole.changed.iter().cloned()));
     for (position, event) in events.iter().enumerate() {
         finder.model.apply(event)?;
         finder.see(position + 1, event, promises);
@@ -216,9 +213,7 @@ impl<'a> Finder<'a> {
 
     fn see_op(&mut self, position: usize, kind: &OpKind) {
         match kind {
-            OpKind::Write {
-                file, data, append, ..
-            } => {
+            OpKind::Write { file, data, append, .. } => {
                 let Some(inode) = self.model.inode(*file) else {
                     return;
                 };
@@ -248,9 +243,7 @@ impl<'a> Finder<'a> {
                 self.unfinished.insert(inode, Begun::Created);
             }
             OpKind::Allocate { file, .. } => self.dirty.extend(self.model.inode(*file)),
-            OpKind::Rename {
-                to, from, exchange, ..
-            } => {
+            OpKind::Rename { to, from, exchange, .. } => {
                 self.named(to, position);
                 if *exchange {
                     self.named(from, position);
@@ -277,10 +270,8 @@ impl<'a> Finder<'a> {
         self.unfinished.remove(&inode);
         let mut open = vec![inode];
         while let Some(inode) = open.pop() {
-            let below: Option<Vec<Inode>> = self
-                .model
-                .names(inode)
-                .map(|names| names.map(|(_, inode)| inode).collect());
+            let below: Option<Vec<Inode>> =
+                self.model.names(inode).map(|names| names.map(|(_, inode)| inode).collect());
             match below {
                 Some(below) => open.extend(below),
                 None => self.file_version(inode, Origin::Name, position),
@@ -305,11 +296,7 @@ impl<'a> Finder<'a> {
         };
         if let Some(bytes) = self.model.bytes(inode) {
             let content = Content::Bytes(crate::op::Data(bytes.into()));
-            self.found
-                .of_file
-                .entry(path.clone())
-                .or_default()
-                .insert(content);
+            self.found.of_file.entry(path.clone()).or_default().insert(content);
         }
         self.fresh.insert(path);
         if self.found.changed.is_subset(&self.fresh) {
@@ -332,12 +319,7 @@ impl<'a> Finder<'a> {
                 last.origin = Origin::End
             }
             Some(_) => {}
-            None => self.found.all.push(Version {
-                image,
-                origin,
-                after_op: self.op,
-                at_event,
-            }),
+            None => self.found.all.push(Version { image, origin, after_op: self.op, at_event }),
         }
     }
 

@@ -140,11 +140,7 @@ impl Word {
 
     /// How it counts after damage: there a refusal is what must come.
     pub fn grade_after_damage(self) -> Grade {
-        if self == Word::Refused {
-            Grade::Good
-        } else {
-            self.grade()
-        }
+        if self == Word::Refused { Grade::Good } else { self.grade() }
     }
 }
 

@@ -20,44 +20,24 @@ pub fn tell_result(result: &ScenarioResult) -> String {
     let mut text = String::new();
     let file = result.file.display().to_string();
     for fault in &result.faults {
-        let unexpected = groups(fault, |case| {
-            fault.is_unexpected(case) || case.verdict.grade == Grade::Unknown
-        });
-        unexpected
-            .iter()
-            .for_each(|group| text.push_str(&tell(group, &file)));
+        let unexpected =
+            groups(fault, |case| fault.is_unexpected(case) || case.verdict.grade == Grade::Unknown);
+        unexpected.iter().for_each(|group| text.push_str(&tell(group, &file)));
         for word in fault.missing() {
-            _ = writeln!(
-                text,
-                "  {word} was expected of {}, and was not found",
-                fault.kind
-            );
+            _ = writeln!(text, "  {word} was expected of {}, and was not found", fault.kind);
         }
         for ((word, what), ids) in warnings(fault) {
-            _ = writeln!(
-                text,
-                "  {word}: {what} ({} cases, first {})",
-                ids.len(),
-                ids[0]
-            );
+            _ = writeln!(text, "  {word}: {what} ({} cases, first {})", ids.len(), ids[0]);
         }
     }
-    if text.is_empty() {
-        text
-    } else {
-        format!("{} ({file})\n{text}", result.name)
-    }
+    if text.is_empty() { text } else { format!("{} ({file})\n{text}", result.name) }
 }
 
 /// Warnings that were not expected, with the cases that have them.
 fn warnings(fault: &FaultResult) -> BTreeMap<(Word, &str), Vec<&str>> {
     let mut told: BTreeMap<(Word, &str), Vec<&str>> = BTreeMap::new();
     for case in &fault.cases {
-        for (word, what) in case
-            .warnings
-            .iter()
-            .filter(|(word, _)| !fault.expect.contains(word))
-        {
+        for (word, what) in case.warnings.iter().filter(|(word, _)| !fault.expect.contains(word)) {
             told.entry((*word, what)).or_default().push(&case.id);
         }
     }
@@ -77,10 +57,7 @@ fn groups<'a>(fault: &'a FaultResult, wanted: impl Fn(&Case) -> bool) -> Vec<Gro
     for case in fault.cases.iter().filter(|case| wanted(case)) {
         groups.entry(case.verdict.word).or_default().push(case);
     }
-    groups
-        .into_iter()
-        .map(|(word, cases)| Group { word, cases })
-        .collect()
+    groups.into_iter().map(|(word, cases)| Group { word, cases }).collect()
 }
 
 /// What a person needs to see of a group, indented.
@@ -89,18 +66,9 @@ fn tell(group: &Group<'_>, scenario: &str) -> String {
     let Some(first) = group.cases.first() else {
         return text;
     };
-    let ids: Vec<&str> = group
-        .cases
-        .iter()
-        .take(IDS_MAX)
-        .map(|case| case.id.as_str())
-        .collect();
+    let ids: Vec<&str> = group.cases.iter().take(IDS_MAX).map(|case| case.id.as_str()).collect();
     let more = group.cases.len().saturating_sub(IDS_MAX);
-    let more = if more > 0 {
-        format!(" and {more} more")
-    } else {
-        String::new()
-    };
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
     _ = writeln!(text, "  {} at {}{more}", group.word, ids.join(", "));
     _ = writeln!(text, "    {}", first.verdict.why);
     let evidence = &first.evidence;
@@ -126,9 +94,7 @@ fn tell(group: &Group<'_>, scenario: &str) -> String {
             _ = writeln!(text, "    {which}, against the folder before the run:");
         }
         for one in all.iter().take(DIFFERENCES_MAX) {
-            one.to_string()
-                .lines()
-                .for_each(|line| _ = writeln!(text, "      {line}"));
+            one.to_string().lines().for_each(|line| _ = writeln!(text, "      {line}"));
         }
         if all.len() > DIFFERENCES_MAX {
             _ = writeln!(text, "      and {} more", all.len() - DIFFERENCES_MAX);
@@ -141,13 +107,7 @@ fn tell(group: &Group<'_>, scenario: &str) -> String {
 
 /// All that is known of one case, for people.
 pub fn tell_case(case: &Case, scenario: &str) -> String {
-    let mut text = tell(
-        &Group {
-            word: case.verdict.word,
-            cases: vec![case],
-        },
-        scenario,
-    );
+    let mut text = tell(&Group { word: case.verdict.word, cases: vec![case] }, scenario);
     for (word, what) in &case.warnings {
         _ = writeln!(text, "    {word}: {what}");
     }
@@ -155,16 +115,11 @@ pub fn tell_case(case: &Case, scenario: &str) -> String {
 }
 
 fn said(text: &mut String, said: &str) {
-    let lines: Vec<&str> = said
-        .lines()
-        .filter(|line| !line.trim().is_empty())
-        .collect();
+    let lines: Vec<&str> = said.lines().filter(|line| !line.trim().is_empty()).collect();
     if lines.is_empty() {
         return;
     }
     _ = writeln!(text, "    what was said:");
     let from = lines.len().saturating_sub(SAID_LINES_MAX);
-    lines[from..]
-        .iter()
-        .for_each(|line| _ = writeln!(text, "      {line}"));
+    lines[from..].iter().for_each(|line| _ = writeln!(text, "      {line}"));
 }

@@ -20,11 +20,7 @@ pub struct Json<W> {
 impl<W: Write> Json<W> {
     /// A reporter that writes to `out`.
     pub fn new(out: W, strictness: Strictness) -> Json<W> {
-        Json {
-            out,
-            strictness,
-            summary: Summary::default(),
-        }
+        Json { out, strictness, summary: Summary::default() }
     }
 
     fn print(&mut self, value: &Value) {
@@ -88,11 +84,8 @@ fn scenario(result: &ScenarioResult, holds: bool) -> Value {
 
 fn fault(fault: &FaultResult) -> Value {
     let case = |case: &Case| {
-        let warnings: Vec<Value> = case
-            .warnings
-            .iter()
-            .map(|(word, what)| json!({"word": word, "what": what}))
-            .collect();
+        let warnings: Vec<Value> =
+            case.warnings.iter().map(|(word, what)| json!({"word": word, "what": what})).collect();
         json!({
             "id": case.id,
             "verdict": case.verdict.word,

@@ -17,20 +17,14 @@ pub struct Keep<'a> {
 
 impl std::fmt::Debug for Keep<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Keep")
-            .field("folder", &self.folder)
-            .finish_non_exhaustive()
+        f.debug_struct("Keep").field("folder", &self.folder).finish_non_exhaustive()
     }
 }
 
 impl<'a> Keep<'a> {
     /// Keeps below this folder: a folder for each scenario, in it one for each case.
     pub fn new(inner: &'a mut dyn Reporter, folder: &'a Path) -> Keep<'a> {
-        Keep {
-            inner,
-            folder,
-            failures: Vec::new(),
-        }
+        Keep { inner, folder, failures: Vec::new() }
     }
 }
 
@@ -41,8 +35,7 @@ impl Reporter for Keep<'_> {
             for case in cases.filter(|case| case.verdict.grade == Grade::Fault) {
                 let folder = self.folder.join(&result.name);
                 let kept = keep_case(case, &folder);
-                self.failures
-                    .extend(kept.err().map(|error| error.to_string()));
+                self.failures.extend(kept.err().map(|error| error.to_string()));
             }
         }
         self.inner.event(event);
@@ -64,11 +57,7 @@ pub fn keep_case(case: &Case, folder: &Path) -> Result<String, SnapshotError> {
     for (name, tree) in trees {
         let Some(tree) = tree else { continue };
         let path = place.join(name);
-        let failed = |source| SnapshotError {
-            what: "write",
-            path: path.clone(),
-            source,
-        };
+        let failed = |source| SnapshotError { what: "write", path: path.clone(), source };
         std::fs::create_dir_all(&place).map_err(failed)?;
         std::fs::create_dir(&path).map_err(failed)?;
         write_out(tree, &path)?;

@@ -49,10 +49,8 @@ impl Summary {
                 missing.is_empty() && !fault.cases.iter().any(|case| fault.is_unexpected(case));
             for case in &fault.cases {
                 self.not_measured += usize::from(case.verdict.grade == Grade::Unknown);
-                let unexpected = case
-                    .warnings
-                    .iter()
-                    .filter(|(word, _)| !fault.expect.contains(word));
+                let unexpected =
+                    case.warnings.iter().filter(|(word, _)| !fault.expect.contains(word));
                 let unexpected: Vec<Word> = unexpected.map(|(word, _)| *word).collect();
                 self.warnings += unexpected.len();
                 let denied = unexpected

@@ -47,11 +47,7 @@ impl<W: Write> Terminal<W> {
     }
 
     fn paint(&self, style: Style, text: &str) -> String {
-        if self.colour {
-            format!("{style}{text}{style:#}")
-        } else {
-            text.to_owned()
-        }
+        if self.colour { format!("{style}{text}{style:#}") } else { text.to_owned() }
     }
 
     fn print(&mut self, text: &str) {
@@ -73,22 +69,14 @@ impl<W: Write> Terminal<W> {
         };
         let mark = self.paint(style, mark);
         for (position, fault) in result.faults.iter().enumerate() {
-            let (mark, name) = if position == 0 {
-                (mark.as_str(), result.name.as_str())
-            } else {
-                ("    ", "")
-            };
+            let (mark, name) =
+                if position == 0 { (mark.as_str(), result.name.as_str()) } else { ("    ", "") };
             // A long name gets a line of its own, so that the verdicts stay in their column.
             if name.len() > 40 {
                 _ = writeln!(text, "{mark} {name}");
                 _ = writeln!(text, "{:45} {:7} {}", "", fault.kind, self.tally(fault));
             } else {
-                _ = writeln!(
-                    text,
-                    "{mark} {name:40} {:7} {}",
-                    fault.kind,
-                    self.tally(fault)
-                );
+                _ = writeln!(text, "{mark} {name:40} {:7} {}", fault.kind, self.tally(fault));
             }
         }
         text
@@ -101,9 +89,7 @@ impl<W: Write> Terminal<W> {
             *counts.entry(case.verdict.word).or_default() += 1;
             let mut warned: Vec<Word> = case.warnings.iter().map(|(word, _)| *word).collect();
             warned.dedup();
-            warned
-                .into_iter()
-                .for_each(|word| *counts.entry(word).or_default() += 1);
+            warned.into_iter().for_each(|word| *counts.entry(word).or_default() += 1);
         }
         let is_fault = |word: Word| {
             fault
@@ -114,10 +100,9 @@ impl<W: Write> Terminal<W> {
         let one =
             |(word, count): (&Word, &usize)| match (fault.expect.contains(word), is_fault(*word)) {
                 (true, _) => self.paint(AnsiColor::Cyan.on_default(), &format!("{word} {count}*")),
-                (false, true) => self.paint(
-                    AnsiColor::Red.on_default().bold(),
-                    &format!("{word} {count}"),
-                ),
+                (false, true) => {
+                    self.paint(AnsiColor::Red.on_default().bold(), &format!("{word} {count}"))
+                }
                 (false, false) if word.grade() != Grade::Good => {
                     self.paint(AnsiColor::Yellow.on_default(), &format!("{word} {count}"))
                 }
@@ -167,11 +152,7 @@ impl<W: Write> Terminal<W> {
         if summary.interrupted {
             parts.push("interrupted".to_owned());
         }
-        format!(
-            "{} ({:.1} s)",
-            parts.join(", "),
-            self.begun.elapsed().as_secs_f64()
-        )
+        format!("{} ({:.1} s)", parts.join(", "), self.begun.elapsed().as_secs_f64())
     }
 }
 
@@ -196,14 +177,10 @@ impl<W: Write> Reporter for Terminal<W> {
             }
             Event::Failed { scenario, error } => {
                 self.summary.add_error(error);
-                let name = scenario
-                    .map_or("build", |scenario| scenario.name.as_str())
-                    .to_owned();
+                let name = scenario.map_or("build", |scenario| scenario.name.as_str()).to_owned();
                 let mark = self.paint(AnsiColor::Red.on_default().bold(), "FAIL");
-                self.rows
-                    .insert(name.clone(), format!("{mark} {name:40} could not be run\n"));
-                self.findings
-                    .insert(name.clone(), format!("{name}\n  {error}\n"));
+                self.rows.insert(name.clone(), format!("{mark} {name:40} could not be run\n"));
+                self.findings.insert(name.clone(), format!("{name}\n  {error}\n"));
                 self.seen += 1;
                 if scenario.is_none() {
                     self.finish();

@@ -23,11 +23,7 @@ pub fn build(
         .collect();
     for (root, command) in wanted {
         tell(command);
-        let stderr = if settings.build_output {
-            Stdio::inherit()
-        } else {
-            Stdio::piped()
-        };
+        let stderr = if settings.build_output { Stdio::inherit() } else { Stdio::piped() };
         let output = Command::new("/bin/sh")
             .args(["-c", command])
             .current_dir(root)

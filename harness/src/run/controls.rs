@@ -49,12 +49,7 @@ impl FirstRound {
             of_version.insert(version.image.clone(), outcome);
         }
         let began_with_state = !state.image(&recording.before).is_nothing();
-        let controls = Controls {
-            of_version,
-            none,
-            masks: Masks::default(),
-            began_with_state,
-        };
+        let controls = Controls { of_version, none, masks: Masks::default(), began_with_state };
         Ok(FirstRound { controls, again })
     }
 
@@ -69,9 +64,7 @@ impl FirstRound {
         for version in &versions.all {
             if !self.controls.of_version.contains_key(&version.image) {
                 let tree = state.put(&version.image, &recording.before, &recording.after);
-                self.controls
-                    .of_version
-                    .insert(version.image.clone(), recoveries.on(&tree)?);
+                self.controls.of_version.insert(version.image.clone(), recoveries.on(&tree)?);
             }
         }
         Ok(())
@@ -114,12 +107,9 @@ fn must_succeed(
 
 /// The tree before, without the state files and without anything that the run created or changed.
 fn without_state(recording: &Recording, stage: &Stage<'_>) -> Tree {
-    let mut tree = stage
-        .state
-        .put(&Image::default(), &recording.before, &recording.after);
+    let mut tree = stage.state.put(&Image::default(), &recording.before, &recording.after);
     for path in &stage.state.paths {
-        tree.nodes
-            .retain(|other, _| !other.starts_with(path) || path.as_os_str().is_empty());
+        tree.nodes.retain(|other, _| !other.starts_with(path) || path.as_os_str().is_empty());
     }
     tree.nodes.retain(|path, node| {
         let is_folder = matches!(node.kind, crate::tree::NodeKind::Folder);

@@ -34,30 +34,19 @@ pub fn damage(
 ) -> Result<Damaged, LabError> {
     let scenario = stage.scenario.file.display();
     let image = stage.state.image(before);
-    let bytes = image
-        .files
-        .get(file)
-        .and_then(Content::bytes)
-        .ok_or_else(|| {
-            LabError::Scenario(format!(
-                "{scenario}: nothing to damage: {} is not there before the run",
-                file.display()
-            ))
-        })?;
+    let bytes = image.files.get(file).and_then(Content::bytes).ok_or_else(|| {
+        LabError::Scenario(format!(
+            "{scenario}: nothing to damage: {} is not there before the run",
+            file.display()
+        ))
+    })?;
     let bytes = damage::apply(name, bytes)
         .map_err(|error| LabError::Scenario(format!("{scenario}: {}: {error}", file.display())))?;
     let mut damaged = image;
-    damaged
-        .files
-        .insert(file.to_owned(), Content::Bytes(bytes.into()));
+    damaged.files.insert(file.to_owned(), Content::Bytes(bytes.into()));
     let tree = stage.state.put(&damaged, before, before);
     let outcome = recoveries.on(&tree)?;
-    Ok(Damaged {
-        name: name.to_owned(),
-        before: Arc::new(before.clone()),
-        image: damaged,
-        outcome,
-    })
+    Ok(Damaged { name: name.to_owned(), before: Arc::new(before.clone()), image: damaged, outcome })
 }
 
 impl Damaged {
@@ -77,11 +66,6 @@ impl Damaged {
             ops: Vec::new(),
             said: said(&self.outcome.finish),
         };
-        Case {
-            id: format!("damage:{}", self.name),
-            verdict,
-            warnings: Vec::new(),
-            evidence,
-        }
+        Case { id: format!("damage:{}", self.name), verdict, warnings: Vec::new(), evidence }
     }
 }

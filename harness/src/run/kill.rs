@@ -74,10 +74,7 @@ impl Ground<'_> {
                 LabError::Scenario(format!("{file}: no kill at `{wish}`: {what}"))
             })?;
             places.extend(
-                found
-                    .into_iter()
-                    .filter(|place| !places.contains(place))
-                    .collect::<Vec<_>>(),
+                found.into_iter().filter(|place| !places.contains(place)).collect::<Vec<_>>(),
             );
         }
         Ok(places)
@@ -93,8 +90,7 @@ impl Ground<'_> {
         let mut director = KillAt::new(point.clone());
         let subject = std::slice::from_ref(&self.stage.scenario.subject.command);
         let (mut trace, left) =
-            self.stage
-                .run(subject, &self.recording.before, false, &mut director)?;
+            self.stage.run(subject, &self.recording.before, false, &mut director)?;
         trace.events.truncate(end_of_life(&trace.events, point));
         let mut unseen = self.unseen(&trace, &left, director.reached);
         let own = versions(
@@ -114,15 +110,7 @@ impl Ground<'_> {
             None => Some(self.recover(&left)?),
             Some(_) => None,
         };
-        Ok(Killed {
-            point: point.clone(),
-            unseen,
-            trace,
-            left,
-            survivor,
-            versions,
-            after,
-        })
+        Ok(Killed { point: point.clone(), unseen, trace, left, survivor, versions, after })
     }
 
     /// Where the killed run went as the recording did, what the recording came to later counts as well: the last
@@ -130,19 +118,12 @@ impl Ground<'_> {
     fn with_future(&self, mut own: Versions) -> Versions {
         let known = &self.versions.all;
         let same = own.all.len() <= known.len()
-            && own
-                .all
-                .iter()
-                .zip(known)
-                .all(|(own, known)| own.image == known.image);
+            && own.all.iter().zip(known).all(|(own, known)| own.image == known.image);
         if same {
             own.all.extend(known[own.all.len()..].iter().cloned());
         }
         for (path, contents) in &self.versions.of_file {
-            own.of_file
-                .entry(path.clone())
-                .or_default()
-                .extend(contents.iter().cloned());
+            own.of_file.entry(path.clone()).or_default().extend(contents.iter().cloned());
         }
         own
     }
@@ -158,11 +139,7 @@ impl Ground<'_> {
             return Some(format!("the tracer could not see: {}", gap.what));
         }
         let mut model = Model::new(&self.recording.before);
-        if let Some(misfit) = trace
-            .events
-            .iter()
-            .find_map(|event| model.apply(event).err())
-        {
+        if let Some(misfit) = trace.events.iter().find_map(|event| model.apply(event).err()) {
             return Some(misfit.to_string());
         }
         let differences = difference(&model.tree(), left);
@@ -176,35 +153,19 @@ impl Ground<'_> {
         let check_failed = self.recoveries.check(&outcome.end)?;
         let leftovers = self.leftovers(&outcome)?;
         let metadata = metadata_changes(&self.recording.before, &outcome.end, &self.stage.state);
-        Ok(After {
-            outcome,
-            check_failed,
-            leftovers,
-            metadata,
-        })
+        Ok(After { outcome, check_failed, leftovers, metadata })
     }
 
     /// Files that the recovery and one more run of it leave, and no undisturbed run does.
     fn leftovers(&self, outcome: &Outcome) -> Result<Vec<PathBuf>, LabError> {
         let after_start = self.recoveries.on(&self.recording.before)?;
         let after_end = self.recoveries.on(&self.recording.after)?;
-        let trees = [
-            &self.recording.before,
-            &self.recording.after,
-            &*after_start.end,
-            &*after_end.end,
-        ];
-        let known: BTreeSet<String> = trees
-            .iter()
-            .flat_map(|tree| tree.nodes.keys())
-            .map(|path| shape(path))
-            .collect();
+        let trees =
+            [&self.recording.before, &self.recording.after, &*after_start.end, &*after_end.end];
+        let known: BTreeSet<String> =
+            trees.iter().flat_map(|tree| tree.nodes.keys()).map(|path| shape(path)).collect();
         let extra = |tree: &Tree| -> Vec<PathBuf> {
-            tree.nodes
-                .keys()
-                .filter(|path| !known.contains(&shape(path)))
-                .cloned()
-                .collect()
+            tree.nodes.keys().filter(|path| !known.contains(&shape(path))).cloned().collect()
         };
         if !outcome.success() || extra(&outcome.end).is_empty() {
             return Ok(Vec::new());
@@ -235,9 +196,7 @@ impl Killed {
         let id = format!("kill@{}", self.point);
         let evidence = self.evidence(ground);
         let Some(after) = &self.after else {
-            let why = self
-                .unseen
-                .unwrap_or_else(|| "no recovery was run".to_owned());
+            let why = self.unseen.unwrap_or_else(|| "no recovery was run".to_owned());
             return Case {
                 id,
                 verdict: Verdict::not_measured(why),
@@ -257,34 +216,17 @@ impl Killed {
             effect_repeated: effect.as_deref(),
             files: &ground.stage.state.paths,
         });
-        let leftovers = after
-            .leftovers
-            .iter()
-            .map(|path| (Word::Leftover, path.display().to_string()));
-        let metadata = after
-            .metadata
-            .iter()
-            .map(|what| (Word::Metadata, what.clone()));
+        let leftovers =
+            after.leftovers.iter().map(|path| (Word::Leftover, path.display().to_string()));
+        let metadata = after.metadata.iter().map(|what| (Word::Metadata, what.clone()));
         let warnings = leftovers.chain(metadata).collect();
-        Case {
-            id,
-            verdict,
-            warnings,
-            evidence,
-        }
+        Case { id, verdict, warnings, evidence }
     }
 
     fn stepped_on(&self) -> bool {
-        let stood = self
-            .versions
-            .all
-            .iter()
-            .rev()
-            .find(|version| version.image == self.survivor);
+        let stood = self.versions.all.iter().rev().find(|version| version.image == self.survivor);
         let since = stood.map_or(0, |version| version.after_op);
-        self.trace
-            .ops()
-            .any(|op| op.number > since && op.kind.changes())
+        self.trace.ops().any(|op| op.number > since && op.kind.changes())
     }
 
     fn evidence(&self, ground: &Ground<'_>) -> Evidence {
@@ -296,9 +238,7 @@ impl Killed {
             crashed: Some(self.left.clone()),
             ended: outcome.map(|outcome| outcome.end.clone()),
             ops: events[from..].iter().map(describe).collect(),
-            said: outcome
-                .map(|outcome| said(&outcome.finish))
-                .unwrap_or_default(),
+            said: outcome.map(|outcome| said(&outcome.finish)).unwrap_or_default(),
         }
     }
 }
@@ -330,27 +270,12 @@ fn repeated_effect(ground: &Ground<'_>, controls: &Controls, outcome: &Outcome) 
         }
         _ => 0,
     };
-    ground
-        .stage
-        .scenario
-        .subject
-        .effects
-        .iter()
-        .find_map(|path| {
-            let undisturbed = controls
-                .of_version
-                .values()
-                .map(|outcome| count(&outcome.end, path));
-            let most = undisturbed
-                .chain([count(&ground.recording.after, path)])
-                .max()
-                .unwrap_or(0);
-            let now = count(&outcome.end, path);
-            (now > most).then(|| {
-                format!(
-                    "{now} lines in {}, and at most {most} without a fault",
-                    path.display()
-                )
-            })
+    ground.stage.scenario.subject.effects.iter().find_map(|path| {
+        let undisturbed = controls.of_version.values().map(|outcome| count(&outcome.end, path));
+        let most = undisturbed.chain([count(&ground.recording.after, path)]).max().unwrap_or(0);
+        let now = count(&outcome.end, path);
+        (now > most).then(|| {
+            format!("{now} lines in {}, and at most {most} without a fault", path.display())
         })
+    })
 }

@@ -37,13 +37,7 @@ pub struct Settings {
 impl Default for Settings {
     fn default() -> Self {
         let jobs = std::thread::available_parallelism().map_or(1, usize::from);
-        Settings {
-            jobs,
-            pin: true,
-            plain: false,
-            build: true,
-            build_output: false,
-        }
+        Settings { jobs, pin: true, plain: false, build: true, build_output: false }
     }
 }
 
@@ -77,9 +71,9 @@ impl From<crate::trace::TraceError> for LabError {
     fn from(error: crate::trace::TraceError) -> Self {
         match &error {
             crate::trace::TraceError::Spawn { .. } => LabError::Scenario(error.to_string()),
-            crate::trace::TraceError::Unavailable { .. } => LabError::Lab(format!(
-                "{error}; `crashlab doctor` says what this machine lacks"
-            )),
+            crate::trace::TraceError::Unavailable { .. } => {
+                LabError::Lab(format!("{error}; `crashlab doctor` says what this machine lacks"))
+            }
         }
     }
 }
@@ -92,9 +86,5 @@ pub fn interrupt() {
 }
 
 fn check_interrupt() -> Result<(), LabError> {
-    if INTERRUPTED.load(Ordering::SeqCst) {
-        Err(LabError::Interrupted)
-    } else {
-        Ok(())
-    }
+    if INTERRUPTED.load(Ordering::SeqCst) { Err(LabError::Interrupted) } else { Ok(()) }
 }

@@ -53,10 +53,7 @@ pub fn overlap(
     let mut turns = Turns::new(&names, order);
     let (trace, after) = stage.run(&commands, before, true, &mut turns)?;
     let never = turns.never_reached().map(|(process, mark)| {
-        format!(
-            "`{}` never came to the mark `{mark}` in its turn",
-            names[process]
-        )
+        format!("`{}` never came to the mark `{mark}` in its turn", names[process])
     });
     let gap = trace.gaps.iter().find(|gap| gap.path.is_some());
     let unseen = never.or_else(|| gap.map(|gap| format!("the tracer could not see: {}", gap.what)));
@@ -72,17 +69,7 @@ pub fn overlap(
     let image = stage.state.image(&after);
     let evidence = evidence(before, after, &trace, &names);
     let (id, before) = (format!("overlap:{name}"), before.clone());
-    Ok(Overlapped {
-        id,
-        unseen,
-        commands,
-        before,
-        sides,
-        image,
-        serial,
-        whole,
-        evidence,
-    })
+    Ok(Overlapped { id, unseen, commands, before, sides, image, serial, whole, evidence })
 }
 
 impl Overlapped {
@@ -97,14 +84,7 @@ impl Overlapped {
         let all: Vec<usize> = (0..self.commands.len()).collect();
         let mut tree = self.before;
         for command in &self.commands {
-            tree = stage
-                .run(
-                    std::slice::from_ref(command),
-                    &tree,
-                    false,
-                    &mut Undisturbed,
-                )?
-                .1;
+            tree = stage.run(std::slice::from_ref(command), &tree, false, &mut Undisturbed)?.1;
         }
         if let Some(first) = self.serial.iter().find(|serial| serial.order == all) {
             masks.learn(&first.image, &stage.state.image(&tree));
@@ -120,12 +100,7 @@ impl Overlapped {
             Some(why) => Verdict::not_measured(why),
             None => judge_overlap(&case),
         };
-        Ok(Case {
-            id: self.id,
-            verdict,
-            warnings: Vec::new(),
-            evidence: self.evidence,
-        })
+        Ok(Case { id: self.id, verdict, warnings: Vec::new(), evidence: self.evidence })
     }
 }
 
@@ -149,23 +124,16 @@ fn one_after_another(
                 false,
                 &mut Undisturbed,
             )?;
-            if let Ok(found) = versions(
-                &start,
-                &trace.events,
-                &stage.state,
-                &Promises::default(),
-                None,
-            ) {
+            if let Ok(found) =
+                versions(&start, &trace.events, &stage.state, &Promises::default(), None)
+            {
                 for (path, contents) in found.of_file {
                     whole.entry(path).or_default().extend(contents);
                 }
             }
             ends.insert(order.clone(), end);
         }
-        serial.push(Serial {
-            image: stage.state.image(&ends[&order]),
-            order,
-        });
+        serial.push(Serial { image: stage.state.image(&ends[&order]), order });
     }
     Ok(serial)
 }
@@ -192,12 +160,8 @@ fn changed_state(stage: &Stage<'_>, before: &Tree, events: &[Event]) -> BTreeSet
 }
 
 fn evidence(before: &Tree, after: Tree, trace: &Trace, names: &[String]) -> Evidence {
-    let told = |event: &&Event| {
-        matches!(
-            event.what,
-            What::Op(_) | What::Mark(_) | What::Failed { .. }
-        )
-    };
+    let told =
+        |event: &&Event| matches!(event.what, What::Op(_) | What::Mark(_) | What::Failed { .. });
     let named = |event: &Event| format!("{}: {}", names[event.actor.program], describe(event));
     let said = |(name, end): (&String, &End)| format!("{name}: {}\n{}", end.exit, said(end));
     Evidence {

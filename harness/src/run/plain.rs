@@ -16,15 +16,9 @@ use crate::trace::describe;
 ///
 /// As [`Stage::run`].
 pub fn idle(stage: &Stage<'_>, recording: &Recording, never: &[String]) -> Result<Case, LabError> {
-    let outcome = stage.outcome(
-        &stage.scenario.subject.command,
-        &Arc::new(recording.after.clone()),
-    )?;
-    Ok(case(
-        "idle".to_owned(),
-        judge_idle(&outcome, never),
-        &outcome,
-    ))
+    let outcome =
+        stage.outcome(&stage.scenario.subject.command, &Arc::new(recording.after.clone()))?;
+    Ok(case("idle".to_owned(), judge_idle(&outcome, never), &outcome))
 }
 
 /// Runs a command that must raise the alarm.
@@ -42,11 +36,7 @@ pub fn alert(
     let says =
         regex::bytes::Regex::new(says).map_err(|error| LabError::Scenario(error.to_string()))?;
     let outcome = stage.outcome(command, &Arc::new(recording.before.clone()))?;
-    Ok(case(
-        format!("alert:{name}"),
-        judge_alert(&outcome, &says),
-        &outcome,
-    ))
+    Ok(case(format!("alert:{name}"), judge_alert(&outcome, &says), &outcome))
 }
 
 fn case(id: String, verdict: Verdict, outcome: &Outcome) -> Case {
@@ -57,10 +47,5 @@ fn case(id: String, verdict: Verdict, outcome: &Outcome) -> Case {
         ops: outcome.trace.events.iter().map(describe).collect(),
         said: said(&outcome.finish),
     };
-    Case {
-        id,
-        verdict,
-        warnings: Vec::new(),
-        evidence,
-    }
+    Case { id, verdict, warnings: Vec::new(), evidence }
 }

@@ -20,19 +20,14 @@ pub fn run(scenarios: &[Scenario], plan: &Plan, settings: &Settings, reporter: &
             reporter.event(Event::Building { command })
         });
         if let Err(error) = built {
-            reporter.event(Event::Failed {
-                scenario: None,
-                error: &error,
-            });
+            reporter.event(Event::Failed { scenario: None, error: &error });
             return;
         }
     }
     let queue: Mutex<VecDeque<&Scenario>> = Mutex::new(scenarios.iter().collect());
     let slots = Slots::new(settings.jobs.max(1));
     let (results, inbox) = mpsc::channel();
-    reporter.event(Event::Begun {
-        scenarios: scenarios.len(),
-    });
+    reporter.event(Event::Begun { scenarios: scenarios.len() });
     std::thread::scope(|scope| {
         for _ in 0..(settings.jobs.max(1) * THREADS_PER_JOB).min(scenarios.len()) {
             let results = results.clone();
@@ -49,14 +44,10 @@ pub fn run(scenarios: &[Scenario], plan: &Plan, settings: &Settings, reporter: &
         drop(results);
         for (scenario, result) in inbox {
             match result {
-                Ok(result) => reporter.event(Event::Ended {
-                    scenario,
-                    result: &result,
-                }),
-                Err(error) => reporter.event(Event::Failed {
-                    scenario: Some(scenario),
-                    error: &error,
-                }),
+                Ok(result) => reporter.event(Event::Ended { scenario, result: &result }),
+                Err(error) => {
+                    reporter.event(Event::Failed { scenario: Some(scenario), error: &error })
+                }
             }
         }
     });
@@ -64,10 +55,7 @@ pub fn run(scenarios: &[Scenario], plan: &Plan, settings: &Settings, reporter: &
 }
 
 fn next<'a>(queue: &Mutex<VecDeque<&'a Scenario>>) -> Option<&'a Scenario> {
-    queue
-        .lock()
-        .unwrap_or_else(PoisonError::into_inner)
-        .pop_front()
+    queue.lock().unwrap_or_else(PoisonError::into_inner).pop_front()
 }
 
 fn one(
@@ -110,12 +98,7 @@ impl Slots {
         loop {
             match free.pop() {
                 Some(processor) => return processor,
-                None => {
-                    free = self
-                        .freed
-                        .wait(free)
-                        .unwrap_or_else(PoisonError::into_inner)
-                }
+                None => free = self.freed.wait(free).unwrap_or_else(PoisonError::into_inner),
             }
         }
     }
@@ -126,10 +109,7 @@ impl Slots {
     }
 
     fn take(&self) -> Seat<'_> {
-        Seat {
-            slots: self,
-            processor: self.take_processor(),
-        }
+        Seat { slots: self, processor: self.take_processor() }
     }
 }
 

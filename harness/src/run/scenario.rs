@@ -62,11 +62,7 @@ impl FaultResult {
                     .iter()
                     .any(|case| case.warnings.iter().any(|(warning, _)| warning == word))
         };
-        self.expect
-            .iter()
-            .copied()
-            .filter(|word| !found(word))
-            .collect()
+        self.expect.iter().copied().filter(|word| !found(word)).collect()
     }
 
     /// A fault that was not expected.
@@ -104,11 +100,7 @@ impl ScenarioResult {
             let bad = |case: &Case| fault.is_unexpected(case) || unknown(case);
             fault.cases.iter().any(bad) || !fault.missing().is_empty()
         };
-        assert!(
-            !self.faults.iter().any(bad),
-            "{}",
-            crate::report::tell_result(self)
-        );
+        assert!(!self.faults.iter().any(bad), "{}", crate::report::tell_result(self));
     }
 
     /// How often each verdict and warning was found.
@@ -172,14 +164,8 @@ pub fn run_scenario(
     let before = stage.prepare()?;
     let recording = record(stage, &before)?;
     let promises = stage.promises()?;
-    let found = versions(
-        &recording.before,
-        &recording.trace.events,
-        &stage.state,
-        &promises,
-        None,
-    )
-    .map_err(|misfit| LabError::Lab(format!("{}: {misfit}", scenario.file.display())))?;
+    let found = versions(&recording.before, &recording.trace.events, &stage.state, &promises, None)
+        .map_err(|misfit| LabError::Lab(format!("{}: {misfit}", scenario.file.display())))?;
     let recoveries = Recoveries::new(stage);
     let mut pending = Vec::new();
     let mut controls = None;
@@ -201,48 +187,26 @@ pub fn run_scenario(
     if pending.iter().flatten().any(Pending::waits) {
         stage.pin_to(pause.pause(CONTROLS_APART.saturating_sub(controlled.elapsed())));
     }
-    let controls = controls
-        .map(|first| first.finish(&recoveries))
-        .transpose()?;
+    let controls = controls.map(|first| first.finish(&recoveries)).transpose()?;
     let mut faults = Vec::new();
     for (fault, pending) in scenario.faults.iter().zip(pending) {
         let (expect, partial) = (fault.expect.clone(), !matches!(plan, Plan::All));
-        let cases = pending
-            .into_iter()
-            .map(|case| case.judge(&ground, controls.as_ref()));
+        let cases = pending.into_iter().map(|case| case.judge(&ground, controls.as_ref()));
         let cases = cases.collect::<Result<_, _>>()?;
-        faults.push(FaultResult {
-            kind: fault.kind.word(),
-            expect,
-            partial,
-            cases,
-        });
+        faults.push(FaultResult { kind: fault.kind.word(), expect, partial, cases });
     }
-    let masks = controls
-        .as_ref()
-        .map(|controls| controls.masks.lines())
-        .unwrap_or_default();
+    let masks = controls.as_ref().map(|controls| controls.masks.lines()).unwrap_or_default();
     let notes = notes(&recording, &found, stage);
     let (name, file) = (scenario.name.clone(), scenario.file.clone());
-    Ok(ScenarioResult {
-        name,
-        file,
-        faults,
-        masks,
-        notes,
-        elapsed: begun.elapsed(),
-    })
+    Ok(ScenarioResult { name, file, faults, masks, notes, elapsed: begun.elapsed() })
 }
 
 fn record(stage: &Stage<'_>, before: &crate::tree::Tree) -> Result<Recording, LabError> {
     let recording = stage.record(before, false)?;
     let end = &recording.trace.ends[0];
     if !end.exit.success() {
-        let said = String::from_utf8_lossy(if end.stderr.is_empty() {
-            &end.stdout
-        } else {
-            &end.stderr
-        });
+        let said =
+            String::from_utf8_lossy(if end.stderr.is_empty() { &end.stdout } else { &end.stderr });
         let file = stage.scenario.file.display();
         let command = show(&stage.scenario.subject.command);
         return Err(LabError::Scenario(format!(
@@ -255,10 +219,7 @@ fn record(stage: &Stage<'_>, before: &crate::tree::Tree) -> Result<Recording, La
 }
 
 fn needs_controls(fault: &Fault) -> bool {
-    matches!(
-        fault.kind,
-        FaultKind::Kill { .. } | FaultKind::Damage { .. }
-    )
+    matches!(fault.kind, FaultKind::Kill { .. } | FaultKind::Damage { .. })
 }
 
 /// A case that has been run and waits for the controls to be complete.
@@ -282,9 +243,7 @@ impl Pending {
             (Pending::Damaged(damaged), Some(controls)) => {
                 Ok(damaged.judge(ground.stage, controls))
             }
-            (_, None) => Err(LabError::Lab(
-                "a case was run without its controls".to_owned(),
-            )),
+            (_, None) => Err(LabError::Lab("a case was run without its controls".to_owned())),
         }
     }
 }
@@ -301,45 +260,27 @@ fn try_fault(
         (FaultKind::Kill { at }, Some(controls)) => {
             let wanted = wished(at, plan);
             let places = ground.places(&wanted)?;
-            let places = places
-                .iter()
-                .filter(|place| plan.wants(&format!("kill@{place}")));
+            let places = places.iter().filter(|place| plan.wants(&format!("kill@{place}")));
             places
                 .map(|place| Ok(Pending::Killed(Box::new(ground.kill(place, controls)?))))
                 .collect()
         }
         (FaultKind::Damage { file, damages }, _) => {
-            let damages = damages
-                .iter()
-                .filter(|name| plan.wants(&format!("damage:{name}")));
+            let damages = damages.iter().filter(|name| plan.wants(&format!("damage:{name}")));
             let one =
                 |name: &String| damage(stage, ground.recoveries, &recording.before, file, name);
-            damages
-                .map(|name| Ok(Pending::Damaged(Box::new(one(name)?))))
-                .collect()
+            damages.map(|name| Ok(Pending::Damaged(Box::new(one(name)?)))).collect()
         }
-        (
-            FaultKind::Overlap {
-                name,
-                processes,
-                order,
-            },
-            _,
-        ) if plan.wants(&format!("overlap:{name}")) => {
+        (FaultKind::Overlap { name, processes, order }, _)
+            if plan.wants(&format!("overlap:{name}")) =>
+        {
             let ran = overlap(stage, &recording.before, name, processes, order)?;
             Ok(vec![Pending::Overlapped(Box::new(ran))])
         }
         (FaultKind::Idle { never }, _) if plan.wants("idle") => {
             idle(stage, recording, never).map(one)
         }
-        (
-            FaultKind::Alert {
-                name,
-                command,
-                says,
-            },
-            _,
-        ) if plan.wants(&format!("alert:{name}")) => {
+        (FaultKind::Alert { name, command, says }, _) if plan.wants(&format!("alert:{name}")) => {
             alert(stage, recording, name, command, says).map(one)
         }
         _ => Ok(Vec::new()),
@@ -350,28 +291,16 @@ fn try_fault(
 fn wished(at: &[KillPoint], plan: &Plan) -> Vec<KillPoint> {
     match plan {
         Plan::All => at.to_vec(),
-        Plan::Case(id) => id
-            .strip_prefix("kill@")
-            .and_then(|point| point.parse().ok())
-            .into_iter()
-            .collect(),
+        Plan::Case(id) => {
+            id.strip_prefix("kill@").and_then(|point| point.parse().ok()).into_iter().collect()
+        }
     }
 }
 
 fn notes(recording: &Recording, found: &Versions, stage: &Stage<'_>) -> Vec<String> {
-    let gaps = recording
-        .trace
-        .gaps
-        .iter()
-        .map(|gap| format!("not seen: {}", gap.what));
+    let gaps = recording.trace.gaps.iter().map(|gap| format!("not seen: {}", gap.what));
     let kept = metadata_changes(&recording.before, &recording.after, &stage.state);
-    let kept = kept
-        .into_iter()
-        .map(|what| format!("without any fault: {what}"));
-    let versions = format!(
-        "{} versions, {} ops",
-        found.all.len(),
-        recording.trace.ops().count()
-    );
+    let kept = kept.into_iter().map(|what| format!("without any fault: {what}"));
+    let versions = format!("{} versions, {} ops", found.all.len(), recording.trace.ops().count());
     gaps.chain(kept).chain([versions]).collect()
 }

@@ -41,12 +41,8 @@ impl<'a> Stage<'a> {
         keep_visible.extend(scenario.file.parent().map(Path::to_owned));
         keep_visible.extend(scenario.path.iter().cloned());
         let network = scenario.subject.network;
-        let options = SandboxOptions {
-            seen_at: None,
-            keep_visible,
-            network,
-            plain: settings.plain,
-        };
+        let options =
+            SandboxOptions { seen_at: None, keep_visible, network, plain: settings.plain };
         let sandbox = Sandbox::new(&options)?;
         let state = State {
             paths: scenario.subject.state.clone(),
@@ -54,12 +50,7 @@ impl<'a> Stage<'a> {
             volatile: scenario.subject.volatile.clone(),
         };
         let pin = Cell::new(pin.filter(|_| settings.pin));
-        Ok(Stage {
-            scenario,
-            state,
-            sandbox,
-            pin,
-        })
+        Ok(Stage { scenario, state, sandbox, pin })
     }
 
     /// Runs on another processor from now on.
@@ -78,12 +69,8 @@ impl<'a> Stage<'a> {
             None => self.empty()?,
         };
         for command in &self.scenario.subject.setup {
-            let (trace, after) = self.run(
-                std::slice::from_ref(command),
-                &tree,
-                false,
-                &mut Undisturbed,
-            )?;
+            let (trace, after) =
+                self.run(std::slice::from_ref(command), &tree, false, &mut Undisturbed)?;
             let end = &trace.ends[0];
             if !end.exit.success() {
                 let said = String::from_utf8_lossy(&end.stderr);
@@ -120,16 +107,9 @@ impl<'a> Stage<'a> {
     ) -> Result<(Trace, Tree), LabError> {
         check_interrupt()?;
         self.sandbox.fill(tree)?;
-        let programs: Vec<Program> = commands
-            .iter()
-            .map(|command| self.program(command))
-            .collect();
+        let programs: Vec<Program> = commands.iter().map(|command| self.program(command)).collect();
         let time_limit = Duration::from_secs(self.scenario.subject.time_limit);
-        let options = Options {
-            time_limit,
-            reads,
-            pin: self.pin.get(),
-        };
+        let options = Options { time_limit, reads, pin: self.pin.get() };
         let trace = crate::trace::run(&programs, &self.sandbox, &options, director)?;
         Ok((trace, self.sandbox.snapshot()?))
     }
@@ -146,11 +126,7 @@ impl<'a> Stage<'a> {
             reads,
             &mut Undisturbed,
         )?;
-        Ok(Recording {
-            before: before.clone(),
-            trace,
-            after,
-        })
+        Ok(Recording { before: before.clone(), trace, after })
     }
 
     /// Runs a command undisturbed and takes down its outcome.
@@ -229,11 +205,7 @@ impl<'a> Stage<'a> {
         }
         env.insert("PWD".into(), self.sandbox.seen().into());
         env.extend(
-            self.scenario
-                .subject
-                .env
-                .iter()
-                .map(|(name, value)| (name.into(), value.into())),
+            self.scenario.subject.env.iter().map(|(name, value)| (name.into(), value.into())),
         );
         env.into_iter().collect()
     }

@@ -49,20 +49,13 @@ pub fn capabilities() -> &'static Capabilities {
 
 /// Tries one way, with less and less; adds what failed to the reasons.
 fn probe(way: Way, why: &mut Vec<String>) -> Option<Capabilities> {
-    let mut tried = Capabilities {
-        way,
-        network: true,
-        recursive_read_only: true,
-        why: Vec::new(),
-    };
+    let mut tried = Capabilities { way, network: true, recursive_read_only: true, why: Vec::new() };
     loop {
         match Sandbox::build(&SandboxOptions::default(), tried.clone()) {
             Ok(sandbox) => {
                 let entry = sandbox.entry();
                 match namespace::make(|| {
-                    entry
-                        .enter()
-                        .map_err(|error| (1, nix::errno::Errno::from_raw(error.errno)))
+                    entry.enter().map_err(|error| (1, nix::errno::Errno::from_raw(error.errno)))
                 }) {
                     Ok(Ok(_)) => {
                         tried.why = std::mem::take(why);

@@ -66,12 +66,7 @@ impl Layout {
             for folder in &options.keep_visible {
                 layout.add_visible(folder)?;
             }
-            layout.add_seen(
-                options
-                    .seen_at
-                    .as_deref()
-                    .unwrap_or(Path::new(DEFAULT_SEEN)),
-            )?;
+            layout.add_seen(options.seen_at.as_deref().unwrap_or(Path::new(DEFAULT_SEEN)))?;
         }
         Ok(layout)
     }
@@ -85,12 +80,7 @@ impl Layout {
             let Ok(hides) = fs::canonicalize(path) else {
                 continue;
             };
-            if !hides.is_dir()
-                || self
-                    .private
-                    .iter()
-                    .any(|other| hides.starts_with(&other.hides))
-            {
+            if !hides.is_dir() || self.private.iter().any(|other| hides.starts_with(&other.hides)) {
                 continue;
             }
             let folder = self.base().join(format!("private-{}", self.private.len()));
@@ -135,11 +125,7 @@ impl Layout {
             let Some(mount_point) = self.in_private(&target) else {
                 continue;
             };
-            if self
-                .visible
-                .iter()
-                .any(|(_, other)| target.starts_with(other))
-            {
+            if self.visible.iter().any(|(_, other)| target.starts_with(other)) {
                 continue;
             }
             make_folders(&mount_point)?;
@@ -157,32 +143,17 @@ impl Layout {
             ))
         };
         let seen_plain = plain_path(seen)?;
-        if self
-            .visible
-            .iter()
-            .any(|(_, target)| target.starts_with(&seen_plain))
-        {
+        if self.visible.iter().any(|(_, target)| target.starts_with(&seen_plain)) {
             return Err(refuse("it would hide a folder that is to stay visible"));
         }
-        let below_visible = self
-            .visible
-            .iter()
-            .any(|(_, target)| seen_plain.starts_with(target));
+        let below_visible = self.visible.iter().any(|(_, target)| seen_plain.starts_with(target));
         if !below_visible && let Some(mount_point) = self.in_private(&seen_plain) {
             make_folders(&mount_point)?;
             self.mount_points.push(mount_point);
-        } else if self
-            .private
-            .iter()
-            .any(|private| private.hides.starts_with(&seen_plain))
-        {
-            return Err(refuse(
-                "it would hide the private folders for temporary files",
-            ));
+        } else if self.private.iter().any(|private| private.hides.starts_with(&seen_plain)) {
+            return Err(refuse("it would hide the private folders for temporary files"));
         } else if !fs::metadata(&seen_plain).is_ok_and(|found| found.is_dir()) {
-            return Err(refuse(
-                "there is no such folder, and it can be made only below /tmp",
-            ));
+            return Err(refuse("there is no such folder, and it can be made only below /tmp"));
         }
         self.seen = seen_plain;
         Ok(())
@@ -217,10 +188,7 @@ fn plain_path(path: &Path) -> Result<PathBuf, SandboxError> {
         SandboxError::new(path, "use it")(io::Error::new(io::ErrorKind::InvalidInput, why))
     };
     let absolute = std::path::absolute(path).map_err(SandboxError::new(path, "use it"))?;
-    if absolute
-        .components()
-        .any(|component| component == Component::ParentDir)
-    {
+    if absolute.components().any(|component| component == Component::ParentDir) {
         return Err(refuse("it has `..` in it; give the path without"));
     }
     if absolute.as_os_str().as_encoded_bytes().contains(&0) {
@@ -267,11 +235,7 @@ pub(super) fn memory_is_good(folder: &Path) -> Result<(), String> {
         statvfs(folder).map_err(|error| format!("{}: {}", folder.display(), error.desc()))?;
     let room = found.blocks_available() as u64 * found.fragment_size() as u64;
     if room < ROOM {
-        return Err(format!(
-            "{} has only {} MiB left",
-            folder.display(),
-            room >> 20
-        ));
+        return Err(format!("{} has only {} MiB left", folder.display(), room >> 20));
     }
     if found.flags().contains(FsFlags::ST_NOEXEC) {
         return Err(format!("{} is mounted noexec", folder.display()));

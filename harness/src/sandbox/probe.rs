@@ -17,10 +17,7 @@ use crate::sys::namespace;
 /// Whether a process of ours can be traced.
 pub(crate) fn tracing() -> io::Result<()> {
     let traced = namespace::make(|| Ok(()))?.map_err(|(_, errno)| errno)?;
-    Ok(ptrace::seize(
-        traced.pid(),
-        ptrace::Options::PTRACE_O_EXITKILL,
-    )?)
+    Ok(ptrace::seize(traced.pid(), ptrace::Options::PTRACE_O_EXITKILL)?)
 }
 
 /// Whether a namespace can be made: those of root directly, those of others in a user namespace.
@@ -51,13 +48,7 @@ pub(crate) fn overlay() -> io::Result<()> {
         unshare(CloneFlags::CLONE_NEWUSER | CloneFlags::CLONE_NEWNS)?;
         identity.keep()?;
         nix::unistd::chdir(base.as_c_str())?;
-        mount(
-            Some(c"overlay"),
-            c"merged",
-            Some(c"overlay"),
-            MsFlags::empty(),
-            Some(options),
-        )
+        mount(Some(c"overlay"), c"merged", Some(c"overlay"), MsFlags::empty(), Some(options))
     });
     super::clean::remove(folder.path())?;
     tried
@@ -72,8 +63,5 @@ fn in_child(work: impl Fn() -> Result<(), Errno>) -> io::Result<()> {
 
 /// Where work folders are made, and why not in memory where that is so.
 pub(crate) fn work_folders() -> (&'static Path, Option<String>) {
-    (
-        layout::home(),
-        layout::memory_is_good(Path::new("/dev/shm")).err(),
-    )
+    (layout::home(), layout::memory_is_good(Path::new("/dev/shm")).err())
 }

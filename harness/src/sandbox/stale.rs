@@ -29,10 +29,7 @@ fn sweep_older(home: &Path, age: Duration) {
         return;
     };
     for entry in entries.flatten() {
-        let is_ours = entry
-            .file_name()
-            .as_encoded_bytes()
-            .starts_with(PREFIX.as_bytes());
+        let is_ours = entry.file_name().as_encoded_bytes().starts_with(PREFIX.as_bytes());
         // Links are not followed by this.
         let is_old = entry.metadata().is_ok_and(|found| {
             let changed = found.modified().unwrap_or(SystemTime::UNIX_EPOCH);
@@ -66,12 +63,8 @@ mod tests {
         assert!(at("crashlab-left").exists(), "it is young");
         sweep_older(home.path(), Duration::ZERO);
         assert!(!at("crashlab-left").exists());
-        for name in [
-            "crashlab-used/work/deep",
-            "other/work/deep",
-            "crashlab-file",
-            "crashlab-link",
-        ] {
+        for name in ["crashlab-used/work/deep", "other/work/deep", "crashlab-file", "crashlab-link"]
+        {
             assert!(at(name).exists(), "{name}");
         }
         // Not tried: that a dropped mark frees the folder. A child that another test forks holds it a moment longer.

@@ -142,12 +142,8 @@ impl View {
         used: &Capabilities,
         network: bool,
     ) -> Result<View, Failed> {
-        let fail = |what: &str, source| Failed {
-            step: None,
-            what: what.into(),
-            path: None,
-            source,
-        };
+        let fail =
+            |what: &str, source| Failed { step: None, what: what.into(), path: None, source };
         let mut plan =
             Plan::new(layout, used, network).map_err(|source| fail("plan the mounts", source))?;
         let maker = match namespace::make(|| plan.carry_out()) {
@@ -155,20 +151,12 @@ impl View {
             Ok(Err((number, errno))) => {
                 let step = Step::ALL.into_iter().find(|step| *step as u8 == number);
                 let what = step.map_or("make the namespaces", Step::words).into();
-                return Err(Failed {
-                    step,
-                    what,
-                    path: None,
-                    source: errno.into(),
-                });
+                return Err(Failed { step, what, path: None, source: errno.into() });
             }
             Ok(Ok(maker)) => maker,
         };
-        let open = |file: &str| {
-            maker
-                .open(file)
-                .map_err(|source| fail("hold the namespaces", source))
-        };
+        let open =
+            |file: &str| maker.open(file).map_err(|source| fail("hold the namespaces", source));
         let counts = if network {
             // The second is not there where the machine does without IPv6.
             let later = maker.open("net/sockstat6").ok();
@@ -177,11 +165,7 @@ impl View {
             Vec::new()
         };
         Ok(View {
-            user: plan
-                .identity
-                .is_some()
-                .then(|| open("ns/user"))
-                .transpose()?,
+            user: plan.identity.is_some().then(|| open("ns/user")).transpose()?,
             mount: open("ns/mnt")?,
             network: network.then(|| open("ns/net")).transpose()?,
             counts: Mutex::new(counts),
@@ -191,15 +175,10 @@ impl View {
     /// Whether there are sockets in its own network, also those whose program has ended and that only wait for
     /// their time to be over. What cannot be read counts as yes.
     pub(super) fn has_sockets(&self) -> bool {
-        let mut counts = self
-            .counts
-            .lock()
-            .unwrap_or_else(|poisoned| poisoned.into_inner());
+        let mut counts = self.counts.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         counts.iter_mut().any(|file| {
             let mut text = String::new();
-            file.rewind()
-                .and_then(|()| file.read_to_string(&mut text))
-                .is_err()
+            file.rewind().and_then(|()| file.read_to_string(&mut text)).is_err()
                 || some_in_use(&text)
         })
     }
@@ -208,25 +187,17 @@ impl View {
 /// Whether any protocol's line of a `sockstat` has a count of sockets that is not 0.
 fn some_in_use(text: &str) -> bool {
     // `sockets: used` is counted for the whole machine, and `mem` is none of ours.
-    text.lines()
-        .filter(|line| !line.starts_with("sockets:"))
-        .any(|line| {
-            let words: Vec<&str> = line.split_whitespace().collect();
-            words
-                .windows(2)
-                .any(|pair| matches!(pair[0], "inuse" | "tw" | "orphan") && pair[1] != "0")
-        })
+    text.lines().filter(|line| !line.starts_with("sockets:")).any(|line| {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        words.windows(2).any(|pair| matches!(pair[0], "inuse" | "tw" | "orphan") && pair[1] != "0")
+    })
 }
 
 impl Plan {
     fn new(layout: &Layout, used: &Capabilities, network: bool) -> io::Result<Plan> {
         let mut binds = Vec::new();
         let mut bind = |source: &Path, target: &Path, writable| {
-            binds.push(Bind {
-                source: c_path(source)?,
-                target: c_path(target)?,
-                writable,
-            });
+            binds.push(Bind { source: c_path(source)?, target: c_path(target)?, writable });
             io::Result::Ok(())
         };
         for private in &layout.private {
@@ -246,13 +217,7 @@ impl Plan {
         };
         let identity = (used.way == Way::UserNamespace).then(Identity::of_lab);
         let opened = Vec::with_capacity(binds.len());
-        Ok(Plan {
-            identity,
-            network,
-            sealing,
-            binds,
-            opened,
-        })
+        Ok(Plan { identity, network, sealing, binds, opened })
     }
 
     /// Makes the namespaces for the calling process. Only system calls: it runs in a fork.
@@ -277,16 +242,11 @@ impl Plan {
         for (bind, source) in self.binds.iter().zip(&self.opened) {
             // By the current folder, since the path may lead elsewhere by now.
             nix::unistd::fchdir(source.as_fd()).map_err(at(Step::Bind))?;
-            let flags = if bind.writable {
-                MsFlags::MS_BIND
-            } else {
-                MsFlags::MS_BIND | MsFlags::MS_REC
-            };
+            let flags =
+                if bind.writable { MsFlags::MS_BIND } else { MsFlags::MS_BIND | MsFlags::MS_REC };
             remount(Some(c"."), &bind.target, flags).map_err(at(Step::Bind))?;
             if bind.writable {
-                self.sealing
-                    .unseal(&bind.target)
-                    .map_err(at(Step::Unseal))?;
+                self.sealing.unseal(&bind.target).map_err(at(Step::Unseal))?;
             }
         }
         Ok(())
@@ -316,11 +276,9 @@ impl Sealing {
     fn unseal(&self, target: &CStr) -> Result<(), Errno> {
         match self {
             Sealing::Recursive => attributes::unseal(target),
-            Sealing::Each { private, .. } => remount(
-                None,
-                target,
-                *private | MsFlags::MS_REMOUNT | MsFlags::MS_BIND,
-            ),
+            Sealing::Each { private, .. } => {
+                remount(None, target, *private | MsFlags::MS_REMOUNT | MsFlags::MS_BIND)
+            }
         }
     }
 }
@@ -378,9 +336,7 @@ fn unescaped(field: &[u8]) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(field.len());
     let mut rest = field;
     while let Some((&first, after)) = rest.split_first() {
-        let octal = after
-            .get(..3)
-            .and_then(|digits| std::str::from_utf8(digits).ok());
+        let octal = after.get(..3).and_then(|digits| std::str::from_utf8(digits).ok());
         match octal.and_then(|digits| u8::from_str_radix(digits, 8).ok()) {
             Some(byte) if first == b'\\' => {
                 bytes.push(byte);
@@ -406,11 +362,7 @@ fn flags_of(path: &Path) -> io::Result<MsFlags> {
         (FsFlags::ST_NODIRATIME, MsFlags::MS_NODIRATIME),
         (FsFlags::ST_RELATIME, MsFlags::MS_RELATIME),
     ];
-    Ok(pairs
-        .into_iter()
-        .filter(|(flag, _)| found.contains(*flag))
-        .map(|(_, flag)| flag)
-        .collect())
+    Ok(pairs.into_iter().filter(|(flag, _)| found.contains(*flag)).map(|(_, flag)| flag).collect())
 }
 
 #[cfg(test)]
@@ -426,10 +378,7 @@ mod tests {
         assert_eq!(found[0], (c"/".into(), MsFlags::MS_RELATIME));
         assert_eq!(found[1].0.as_c_str(), c"/a b\\c");
         let all = MsFlags::MS_NOSUID | MsFlags::MS_NODEV | MsFlags::MS_NOEXEC;
-        assert_eq!(
-            found[1].1,
-            all | MsFlags::MS_NOATIME | MsFlags::MS_NODIRATIME
-        );
+        assert_eq!(found[1].1, all | MsFlags::MS_NOATIME | MsFlags::MS_NODIRATIME);
     }
 
     #[test]
@@ -437,12 +386,8 @@ mod tests {
         assert!(!some_in_use(
             "sockets: used 104\nTCP: inuse 0 orphan 0 tw 0 alloc 31 mem 4\nUDP: inuse 0 mem 2\n"
         ));
-        assert!(some_in_use(
-            "sockets: used 0\nTCP: inuse 0 orphan 0 tw 1 alloc 31 mem 4\n"
-        ));
+        assert!(some_in_use("sockets: used 0\nTCP: inuse 0 orphan 0 tw 1 alloc 31 mem 4\n"));
         assert!(some_in_use("TCP6: inuse 2\n"));
-        assert!(some_in_use(
-            "TCP: inuse 0 orphan 0 tw 0\nUDP: inuse 1 mem 2\n"
-        ));
+        assert!(some_in_use("TCP: inuse 0 orphan 0 tw 0\nUDP: inuse 1 mem 2\n"));
     }
 }

@@ -14,10 +14,7 @@ use super::nearest::nearest;
 
 /// Every way in which the document differs from the schema.
 pub(super) fn mistakes(document: &Spanned<DeTable<'_>>, schema: &Value) -> Vec<Mistake> {
-    let mut walk = Walk {
-        root: schema,
-        mistakes: Vec::new(),
-    };
+    let mut walk = Walk { root: schema, mistakes: Vec::new() };
     walk.table(document.get_ref(), document.span(), schema, "");
     walk.mistakes.sort_by_key(|mistake| mistake.span.start);
     walk.mistakes
@@ -53,11 +50,7 @@ impl<'s> Walk<'s> {
         }
         if let Some(branches) = schema.get("anyOf").and_then(Value::as_array) {
             let fits = |branch: &&Value| is_of_type(value.get_ref(), branch);
-            return match branches
-                .iter()
-                .map(|branch| self.resolve(branch))
-                .find(fits)
-            {
+            return match branches.iter().map(|branch| self.resolve(branch)).find(fits) {
                 Some(branch) => self.value(value, branch, name),
                 None => self.wrong_type(value, schema, name),
             };
@@ -113,8 +106,7 @@ impl<'s> Walk<'s> {
         }
         let expected = format!("one of {}", quoted(words));
         let near = text.and_then(|text| nearest(text, words.iter().copied()));
-        self.mistakes
-            .push(Mistake::new(value.span(), found, expected).or(near));
+        self.mistakes.push(Mistake::new(value.span(), found, expected).or(near));
     }
 
     /// A table that says by `kind` which of several it is.
@@ -124,15 +116,13 @@ impl<'s> Walk<'s> {
         let kinds: Vec<&str> = branches.iter().filter_map(kind_of).collect();
         let Some(table) = value.get_ref().as_table() else {
             let found = format!("{name} is {}", described(value.get_ref()));
-            self.mistakes
-                .push(Mistake::new(value.span(), found, "a table, `[[fault]]`"));
+            self.mistakes.push(Mistake::new(value.span(), found, "a table, `[[fault]]`"));
             return;
         };
         let Some(kind) = table.get(TAG) else {
             let found = format!("{name} has no `{TAG}`");
             let expected = format!("`{TAG}`: one of {}", quoted(&kinds));
-            self.mistakes
-                .push(Mistake::new(value.span(), found, expected));
+            self.mistakes.push(Mistake::new(value.span(), found, expected));
             return;
         };
         let wanted = kind.get_ref().as_str();
@@ -160,10 +150,7 @@ impl<'s> Walk<'s> {
                 DeValue::Table(_) if name.is_empty() => format!("`[{}]`", key.get_ref()),
                 _ => format!("`{}`", key.get_ref()),
             };
-            match (
-                fields.and_then(|fields| fields.get(&**key.get_ref())),
-                others,
-            ) {
+            match (fields.and_then(|fields| fields.get(&**key.get_ref())), others) {
                 (Some(field), _) if field.get("const").is_some() => {}
                 (Some(field), _) => self.value(value, field, &shown),
                 (None, Some(Value::Bool(false))) => meant.extend(self.unknown(key, schema, name)),
@@ -210,8 +197,7 @@ impl<'s> Walk<'s> {
         }
         let expected = format!("one of {}", quoted(&fields));
         let near = nearest(wrong, fields);
-        self.mistakes
-            .push(Mistake::new(key.span(), found, expected).or(near));
+        self.mistakes.push(Mistake::new(key.span(), found, expected).or(near));
         near
     }
 
@@ -233,11 +219,7 @@ impl<'s> Walk<'s> {
             self.mistakes.push(Mistake::new(
                 span.clone(),
                 format!("{owner} has no `{key}`"),
-                format!(
-                    "`{key}`, {}: {}",
-                    self.expected(field),
-                    meaning.trim_end_matches('.')
-                ),
+                format!("`{key}`, {}: {}", self.expected(field), meaning.trim_end_matches('.')),
             ));
         }
     }
@@ -252,8 +234,7 @@ impl<'s> Walk<'s> {
         let least = schema.get("minItems").and_then(Value::as_u64).unwrap_or(0);
         if (items.len() as u64) < least {
             let found = format!("{name} has {}", counted(items.len(), "element", "elements"));
-            self.mistakes
-                .push(Mistake::new(value.span(), found, self.expected(schema)));
+            self.mistakes.push(Mistake::new(value.span(), found, self.expected(schema)));
         }
         if let Some(item_schema) = schema.get("items") {
             for (index, item) in items.iter().enumerate() {
@@ -276,8 +257,7 @@ impl<'s> Walk<'s> {
             return;
         }
         let found = format!("{name} is {}", described(value.get_ref()));
-        self.mistakes
-            .push(Mistake::new(value.span(), found, self.expected(schema)));
+        self.mistakes.push(Mistake::new(value.span(), found, self.expected(schema)));
     }
 
     fn text(&mut self, text: &str, value: &Spanned<DeValue<'_>>, schema: &'s Value, name: &str) {
@@ -289,8 +269,7 @@ impl<'s> Walk<'s> {
     fn form(&mut self, form: Form, text: &str, span: std::ops::Range<usize>, name: &str) {
         if let Err(error) = form.check(text) {
             let found = format!("{name} is {}", shown(text));
-            self.mistakes
-                .push(Mistake::new(span, found, error.expected).or(error.nearest));
+            self.mistakes.push(Mistake::new(span, found, error.expected).or(error.nearest));
         }
     }
 
@@ -298,10 +277,8 @@ impl<'s> Walk<'s> {
     fn expected(&self, schema: &'s Value) -> String {
         let schema = self.resolve(schema);
         if let Some(branches) = schema.get("anyOf").and_then(Value::as_array) {
-            let branches: Vec<String> = branches
-                .iter()
-                .map(|branch| self.expected(branch))
-                .collect();
+            let branches: Vec<String> =
+                branches.iter().map(|branch| self.expected(branch)).collect();
             return branches.join(" or ");
         }
         if let Some(words) = words(schema) {
@@ -335,10 +312,7 @@ impl<'s> Walk<'s> {
 /// The words of a closed list, if the schema is one.
 fn words(schema: &Value) -> Option<Vec<&str>> {
     let branches = schema.get("oneOf")?.as_array()?;
-    branches
-        .iter()
-        .map(|branch| branch.get("const")?.as_str())
-        .collect()
+    branches.iter().map(|branch| branch.get("const")?.as_str()).collect()
 }
 
 fn form_of(schema: &Value) -> Option<Form> {
@@ -364,10 +338,7 @@ fn homes(root: &Value) -> Vec<(String, Vec<&str>)> {
 
 fn keys_of(table: &Value) -> Vec<&str> {
     let fields = table["properties"].as_object();
-    fields
-        .into_iter()
-        .flat_map(|fields| fields.keys().map(String::as_str))
-        .collect()
+    fields.into_iter().flat_map(|fields| fields.keys().map(String::as_str)).collect()
 }
 
 fn is_of_type(value: &DeValue<'_>, schema: &Value) -> bool {

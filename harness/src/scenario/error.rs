@@ -19,12 +19,7 @@ impl Mistake {
         found: impl Into<String>,
         expected: impl Into<String>,
     ) -> Self {
-        Mistake {
-            span,
-            found: found.into(),
-            expected: expected.into(),
-            nearest: None,
-        }
+        Mistake { span, found: found.into(), expected: expected.into(), nearest: None }
     }
 
     pub(super) fn or(mut self, nearest: Option<impl Into<String>>) -> Self {
@@ -132,10 +127,7 @@ impl ScenarioError {
     /// The mistake with its source line, a caret below it and a line feed at the end, for a terminal of `columns`.
     pub fn render(&self, columns: usize) -> String {
         let mut out = wrapped("error: ", &self.found, columns);
-        let gutter = self
-            .place
-            .as_ref()
-            .map_or(0, |place| place.line.to_string().len());
+        let gutter = self.place.as_ref().map_or(0, |place| place.line.to_string().len());
         match &self.place {
             None => out += &format!("  --> {}\n", self.file.display()),
             Some(place) => {
@@ -151,11 +143,7 @@ impl ScenarioError {
                 out += &format!("{:gutter$} | {caret}\n", "");
             }
         }
-        out += &wrapped(
-            &format!("{:gutter$} = expected: ", ""),
-            &self.expected,
-            columns,
-        );
+        out += &wrapped(&format!("{:gutter$} = expected: ", ""), &self.expected, columns);
         if let Some(nearest) = &self.nearest {
             out += &wrapped(
                 &format!("{:gutter$} = did you mean ", ""),
@@ -196,20 +184,11 @@ impl Place {
             .iter()
             .skip(start)
             .take(columns)
-            .map(|&character| {
-                if character.is_control() {
-                    ' '
-                } else {
-                    character
-                }
-            })
+            .map(|&character| if character.is_control() { ' ' } else { character })
             .collect();
         let indent = self.column - 1 - start;
         let carets = self.length.min(columns.saturating_sub(indent)).max(1);
-        (
-            shown.trim_end().to_owned(),
-            " ".repeat(indent) + &"^".repeat(carets),
-        )
+        (shown.trim_end().to_owned(), " ".repeat(indent) + &"^".repeat(carets))
     }
 }
 

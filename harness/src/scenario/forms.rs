@@ -122,9 +122,9 @@ impl Form {
                 Err(FormError::new("one line that is not blank"))
             }
             Form::ShellLine if text.trim().is_empty() => Err(FormError::new("a line for `sh -c`")),
-            Form::Variable if text.is_empty() || text.contains('=') => Err(FormError::new(
-                "the name of an environment variable: not empty, no `=`",
-            )),
+            Form::Variable if text.is_empty() || text.contains('=') => {
+                Err(FormError::new("the name of an environment variable: not empty, no `=`"))
+            }
             Form::Folder if text.is_empty() => Err(FormError::new("the path of a folder")),
             Form::OneLine | Form::Argument | Form::ShellLine | Form::Variable | Form::Folder => {
                 Ok(())
@@ -166,9 +166,7 @@ fn check_below_work(text: &str) -> Result<(), FormError> {
     let error = FormError::new(
         "a path relative to the work folder, without `.`, `..`, `//` and a slash at its end",
     );
-    let leaves = Path::new(text)
-        .components()
-        .any(|part| part == std::path::Component::ParentDir);
+    let leaves = Path::new(text).components().any(|part| part == std::path::Component::ParentDir);
     let repaired: Vec<&str> = text.split('/').filter(|part| !bad(part)).collect();
     Err(error.or((!leaves && !repaired.is_empty()).then(|| repaired.join("/"))))
 }

@@ -27,11 +27,9 @@ pub fn load(paths: &[PathBuf]) -> Result<Vec<Scenario>, Vec<ScenarioError>> {
     let mut known = BTreeSet::new();
     for path in paths {
         match find(path) {
-            Ok(files) => found.extend(
-                files
-                    .into_iter()
-                    .filter(|file| known.insert(real(&file.path))),
-            ),
+            Ok(files) => {
+                found.extend(files.into_iter().filter(|file| known.insert(real(&file.path))))
+            }
             Err(error) => errors.push(error),
         }
     }
@@ -46,11 +44,7 @@ pub fn load(paths: &[PathBuf]) -> Result<Vec<Scenario>, Vec<ScenarioError>> {
             Err(mut wrong) => errors.append(&mut wrong),
         }
     }
-    if errors.is_empty() {
-        Ok(scenarios)
-    } else {
-        Err(errors)
-    }
+    if errors.is_empty() { Ok(scenarios) } else { Err(errors) }
 }
 
 /// A scenario file and what its scenario is called.
@@ -76,10 +70,8 @@ fn find(given: &Path) -> Result<Vec<Found>, ScenarioError> {
             "at least one `*.toml` in it or below it (packages, `files`, `target`, `corpus` and names that begin with a dot are passed over); `crashlab init -o FILE` writes one to start from",
         ));
     }
-    let found = |path: PathBuf| Found {
-        name: name_of(path.strip_prefix(given).unwrap_or(&path)),
-        path,
-    };
+    let found =
+        |path: PathBuf| Found { name: name_of(path.strip_prefix(given).unwrap_or(&path)), path };
     Ok(files.into_iter().map(found).collect())
 }
 

@@ -37,10 +37,7 @@ impl Scenario {
                 ack: Vec::new(),
                 effects: Vec::new(),
             },
-            recovery: Recovery {
-                command,
-                check: None,
-            },
+            recovery: Recovery { command, check: None },
             faults: Vec::new(),
         }
     }
@@ -63,29 +60,21 @@ impl Scenario {
     /// With one more fault, of which nothing is expected.
     #[must_use]
     pub fn fault(mut self, kind: FaultKind) -> Scenario {
-        self.faults.push(Fault {
-            kind,
-            expect: Vec::new(),
-            line: 0,
-        });
+        self.faults.push(Fault { kind, expect: Vec::new(), line: 0 });
         self
     }
 
     /// With a kill at every point.
     #[must_use]
     pub fn kill_everywhere(self) -> Scenario {
-        self.fault(FaultKind::Kill {
-            at: vec![KillPoint::All],
-        })
+        self.fault(FaultKind::Kill { at: vec![KillPoint::All] })
     }
 
     /// With all damages of its state file.
     #[must_use]
     pub fn damage_everything(self) -> Scenario {
-        let damages = crate::fault::damage::NAMES
-            .iter()
-            .map(|damage| damage.name.to_owned())
-            .collect();
+        let damages =
+            crate::fault::damage::NAMES.iter().map(|damage| damage.name.to_owned()).collect();
         let file = self.subject.state[0].clone();
         self.fault(FaultKind::Damage { file, damages })
     }

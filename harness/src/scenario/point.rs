@@ -47,10 +47,7 @@ pub struct FormError {
 
 impl FormError {
     pub(super) fn new(expected: impl Into<String>) -> Self {
-        FormError {
-            expected: expected.into(),
-            nearest: None,
-        }
+        FormError { expected: expected.into(), nearest: None }
     }
 
     pub(super) fn or(mut self, nearest: Option<String>) -> Self {
@@ -144,20 +141,16 @@ fn marked(text: &str) -> Result<KillPoint, FormError> {
         .map_err(|error| error.within::<KillPoint>(|name| format!("mark:{name}#{nth}")))?;
     match number(nth) {
         Some(nth @ 1..) => Ok(KillPoint::Mark(name.to_owned(), nth)),
-        _ => Err(
-            FormError::new(format!("`#` and a count from 1, as in `mark:{name}#2`"))
-                .or(Some(format!("mark:{name}"))),
-        ),
+        _ => Err(FormError::new(format!("`#` and a count from 1, as in `mark:{name}#2`"))
+            .or(Some(format!("mark:{name}")))),
     }
 }
 
 /// The n-th op of a kind.
 fn counted(word: &str, nth: &str) -> Result<KillPoint, FormError> {
     if !OP_WORDS.contains(&word) {
-        let error = FormError::new(format!(
-            "a word of the op log before `#`: {}",
-            OP_WORDS.join(", ")
-        ));
+        let error =
+            FormError::new(format!("a word of the op log before `#`: {}", OP_WORDS.join(", ")));
         return Err(match nearest(word, OP_WORDS) {
             Some(word) => error.or_right::<KillPoint>(format!("{word}#{nth}")),
             None => error,
@@ -204,10 +197,7 @@ impl FromStr for Turn {
             None if until == "end" => Until::End,
             None => return Err(form().or_right::<Turn>(format!("{process} until mark:{until}"))),
         };
-        let turn = Turn {
-            process: process.to_owned(),
-            until,
-        };
+        let turn = Turn { process: process.to_owned(), until };
         match turn.to_string() {
             one_spaced if one_spaced == text => Ok(turn),
             one_spaced => Err(FormError::new("one blank between the words").or(Some(one_spaced))),
@@ -218,9 +208,7 @@ impl FromStr for Turn {
 /// A decimal number as the lab itself prints it: digits only, no leading zeros.
 fn number<N: FromStr>(text: &str) -> Option<N> {
     let plain = text == "0" || !text.starts_with('0');
-    (plain && text.bytes().all(|byte| byte.is_ascii_digit()))
-        .then(|| text.parse().ok())
-        .flatten()
+    (plain && text.bytes().all(|byte| byte.is_ascii_digit())).then(|| text.parse().ok()).flatten()
 }
 
 /// Whether this can be the name of a mark.
@@ -243,17 +231,13 @@ pub(super) fn check_name(name: &str) -> Result<(), FormError> {
     let good = |name: &str| {
         name.split('-').all(|part| {
             !part.is_empty()
-                && part
-                    .bytes()
-                    .all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit())
+                && part.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit())
         })
     };
     if good(name) {
         return Ok(());
     }
     let repaired = name.to_lowercase().replace(['_', ' ', '.'], "-");
-    Err(
-        FormError::new("a name of lower-case letters and digits, parted by single `-`")
-            .or(good(&repaired).then_some(repaired)),
-    )
+    Err(FormError::new("a name of lower-case letters and digits, parted by single `-`")
+        .or(good(&repaired).then_some(repaired)))
 }

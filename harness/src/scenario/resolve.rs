@@ -33,18 +33,10 @@ fn read(file: &Path, name: &str, text: &str) -> Result<Scenario, Vec<Mistake>> {
         return Err(mistakes);
     }
     let raw: RawScenario = toml::from_str(text).map_err(|error| vec![bad_toml(&error)])?;
-    let mut resolver = Resolver {
-        document: document.get_ref(),
-        text,
-        mistakes: Vec::new(),
-    };
+    let mut resolver = Resolver { document: document.get_ref(), text, mistakes: Vec::new() };
     let scenario = resolver.scenario(file, name, raw);
     resolver.mistakes.sort_by_key(|mistake| mistake.span.start);
-    if resolver.mistakes.is_empty() {
-        Ok(scenario)
-    } else {
-        Err(resolver.mistakes)
-    }
+    if resolver.mistakes.is_empty() { Ok(scenario) } else { Err(resolver.mistakes) }
 }
 
 /// What the TOML parser says, in our words where its own are hard to understand.
@@ -55,10 +47,9 @@ fn bad_toml(error: &toml::de::Error) -> Mistake {
         _ if message == "duplicate key" => {
             ("this key or table is here already", "each of them once")
         }
-        Some(("string values must be quoted", _)) if span.is_empty() => (
-            "there is no value",
-            "a value: a string in quotes, a number, an array",
-        ),
+        Some(("string values must be quoted", _)) if span.is_empty() => {
+            ("there is no value", "a value: a string in quotes, a number, an array")
+        }
         Some((found, expected)) => (found, expected),
         None => (&*message, "a TOML document"),
     };
@@ -92,10 +83,7 @@ impl Resolver<'_> {
         let path = path.collect();
         self.command(&raw.subject.command, &[Key("subject"), Key("command")]);
         let recovery = Recovery {
-            command: raw
-                .recovery
-                .command
-                .unwrap_or_else(|| raw.subject.command.clone()),
+            command: raw.recovery.command.unwrap_or_else(|| raw.subject.command.clone()),
             check: raw.recovery.check,
         };
         self.command(&recovery.command, &[Key("recovery"), Key("command")]);
@@ -186,44 +174,22 @@ impl Resolver<'_> {
                 let at = parsed.collect();
                 (FaultKind::Kill { at }, expect)
             }
-            RawFault::Damage {
-                file,
-                damages,
-                expect,
-            } => {
+            RawFault::Damage { file, damages, expect } => {
                 let file = self.damaged(file, state, &[at[0], at[1], Key("file")]);
                 let damages = damages.into_iter().map(Damage::name).map(String::from);
                 let damages = damages.collect();
                 (FaultKind::Damage { file, damages }, expect)
             }
-            RawFault::Overlap {
-                name,
-                processes,
-                order,
-                expect,
-            } => {
+            RawFault::Overlap { name, processes, order, expect } => {
                 let processes = self.processes(processes, index);
                 let order = self.order(&order, &processes, index);
-                let kind = FaultKind::Overlap {
-                    name,
-                    processes,
-                    order,
-                };
+                let kind = FaultKind::Overlap { name, processes, order };
                 (kind, expect)
             }
             RawFault::Idle { never, expect } => (FaultKind::Idle { never }, expect),
-            RawFault::Alert {
-                name,
-                command,
-                says,
-                expect,
-            } => {
+            RawFault::Alert { name, command, says, expect } => {
                 self.command(&command, &[at[0], at[1], Key("command")]);
-                let kind = FaultKind::Alert {
-                    name,
-                    command,
-                    says,
-                };
+                let kind = FaultKind::Alert { name, command, says };
                 (kind, expect)
             }
         }
@@ -338,8 +304,7 @@ impl Resolver<'_> {
             Err(error) => format!("cannot find {}: {error}", path.display()),
         };
         let expected = format!("a folder, relative to {}", base.display());
-        self.mistakes
-            .push(Mistake::new(self.span(at), found, expected));
+        self.mistakes.push(Mistake::new(self.span(at), found, expected));
         path
     }
 

@@ -14,9 +14,7 @@ pub(super) fn schema() -> &'static Value {
 }
 
 fn generate() -> Value {
-    let root = SchemaSettings::draft07()
-        .into_generator()
-        .into_root_schema_for::<RawScenario>();
+    let root = SchemaSettings::draft07().into_generator().into_root_schema_for::<RawScenario>();
     let mut schema = root.to_value();
     tidy(&mut schema);
     schema

@@ -26,10 +26,7 @@ pub(crate) fn output(
     limit: Duration,
 ) -> io::Result<Output> {
     let (mut stdout, mut stderr) = (tempfile::tempfile()?, tempfile::tempfile()?);
-    command
-        .stdin(Stdio::null())
-        .stdout(stdout.try_clone()?)
-        .stderr(stderr.try_clone()?);
+    command.stdin(Stdio::null()).stdout(stdout.try_clone()?).stderr(stderr.try_clone()?);
     let prepare = move || {
         nix::unistd::setsid()?;
         prepare().map_err(io::Error::from)
@@ -49,11 +46,7 @@ pub(crate) fn output(
             format!("still running after {limit:?}, and ended"),
         ));
     }
-    Ok(Output {
-        status,
-        stdout: content(&mut stdout)?,
-        stderr: content(&mut stderr)?,
-    })
+    Ok(Output { status, stdout: content(&mut stdout)?, stderr: content(&mut stderr)? })
 }
 
 fn content(file: &mut File) -> io::Result<Vec<u8>> {
@@ -73,10 +66,7 @@ fn ended_before(child: Pid, deadline: Instant) -> io::Result<bool> {
     loop {
         let left = deadline.saturating_duration_since(Instant::now());
         let timeout = PollTimeout::try_from(left).unwrap_or(PollTimeout::MAX);
-        match poll(
-            &mut [PollFd::new(descriptor.as_fd(), PollFlags::POLLIN)],
-            timeout,
-        ) {
+        match poll(&mut [PollFd::new(descriptor.as_fd(), PollFlags::POLLIN)], timeout) {
             Ok(0) if deadline <= Instant::now() => return Ok(false),
             Ok(0) | Err(Errno::EINTR) => {}
             Ok(_) => return Ok(true),

@@ -12,10 +12,7 @@ pub(crate) fn read(tid: i32, address: u64, len: usize) -> Vec<u8> {
     let mut bytes = vec![0; len];
     let mut done = 0;
     while done < len {
-        let remote = RemoteIoVec {
-            base: address as usize + done,
-            len: len - done,
-        };
+        let remote = RemoteIoVec { base: address as usize + done, len: len - done };
         match process_vm_readv(
             Pid::from_raw(tid),
             &mut [IoSliceMut::new(&mut bytes[done..])],
@@ -80,8 +77,5 @@ pub(crate) fn read_iovecs(tid: i32, address: u64, count: u64) -> Vec<(u64, u64)>
     const MOST: u64 = 1024; // UIO_MAXIOV
     let bytes = read(tid, address, (count.min(MOST) * 16) as usize);
     let number = |bytes: &[u8]| bytes.try_into().map_or(0, u64::from_ne_bytes);
-    bytes
-        .chunks_exact(16)
-        .map(|pair| (number(&pair[..8]), number(&pair[8..])))
-        .collect()
+    bytes.chunks_exact(16).map(|pair| (number(&pair[..8]), number(&pair[8..]))).collect()
 }

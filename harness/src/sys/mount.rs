@@ -22,23 +22,14 @@ const RECURSIVE: libc::c_int = 0x8000;
 /// Makes the mount at `top` and all below it read-only, and stops what is mounted from spreading to other namespaces.
 /// Only a system call.
 pub(crate) fn seal(top: &CStr) -> Result<(), Errno> {
-    let attributes = Attributes {
-        set: READ_ONLY,
-        clear: 0,
-        propagation: libc::MS_PRIVATE,
-        user_namespace: 0,
-    };
+    let attributes =
+        Attributes { set: READ_ONLY, clear: 0, propagation: libc::MS_PRIVATE, user_namespace: 0 };
     set_attributes(top, RECURSIVE, &attributes)
 }
 
 /// Makes the one mount at `target` writable. Only a system call.
 pub(crate) fn unseal(target: &CStr) -> Result<(), Errno> {
-    let attributes = Attributes {
-        set: 0,
-        clear: READ_ONLY,
-        propagation: 0,
-        user_namespace: 0,
-    };
+    let attributes = Attributes { set: 0, clear: READ_ONLY, propagation: 0, user_namespace: 0 };
     set_attributes(target, 0, &attributes)
 }
 

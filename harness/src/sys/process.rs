@@ -60,11 +60,7 @@ pub(crate) fn fork(launch: &Launch<'_>) -> io::Result<Child> {
     let (wait, go) = pipe()?;
     let (failure, report) = pipe()?;
     let pointers = |strings: &[CString]| -> Vec<*const libc::c_char> {
-        strings
-            .iter()
-            .map(|text| text.as_ptr())
-            .chain([ptr::null()])
-            .collect()
+        strings.iter().map(|text| text.as_ptr()).chain([ptr::null()]).collect()
     };
     let argv = pointers(launch.argv);
     let env = pointers(launch.env);
@@ -91,9 +87,7 @@ impl Child {
     ///
     /// The kernel's answer.
     pub(crate) fn release(&self) -> io::Result<()> {
-        nix::unistd::write(&self.go, b"g")
-            .map(|_| ())
-            .map_err(io::Error::from)
+        nix::unistd::write(&self.go, b"g").map(|_| ()).map_err(io::Error::from)
     }
 
     /// What it could not do; called when it has ended before it became the program.
@@ -148,10 +142,7 @@ fn become_program(
 
 fn checked(answer: i64, stage: &'static str) -> Result<(), (&'static str, i32)> {
     if answer < 0 {
-        return Err((
-            stage,
-            io::Error::last_os_error().raw_os_error().unwrap_or(0),
-        ));
+        return Err((stage, io::Error::last_os_error().raw_os_error().unwrap_or(0)));
     }
     Ok(())
 }
@@ -175,32 +166,18 @@ fn prepare(launch: &Launch<'_>) -> Result<(), (&'static str, i32)> {
         libc::sigemptyset(&raw mut none);
         libc::sigprocmask(libc::SIG_SETMASK, &raw const none, ptr::null_mut());
         // Closed by the exec, not now: the report pipe, and what the sandbox has prepared, are still needed.
-        let all = libc::syscall(
-            libc::SYS_close_range,
-            3u32,
-            u32::MAX,
-            libc::CLOSE_RANGE_CLOEXEC,
-        );
+        let all = libc::syscall(libc::SYS_close_range, 3u32, u32::MAX, libc::CLOSE_RANGE_CLOEXEC);
         checked(all, "close the lab's descriptors")?;
-        let no_core = libc::rlimit {
-            rlim_cur: 0,
-            rlim_max: 0,
-        };
+        let no_core = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
         checked(
             i64::from(libc::setrlimit(libc::RLIMIT_CORE, &raw const no_core)),
             "turn off core dumps",
         )?;
     }
-    launch
-        .entry
-        .enter()
-        .map_err(|error| (error.stage, error.errno))?;
+    launch.entry.enter().map_err(|error| (error.stage, error.errno))?;
     // SAFETY: a live C string, and plain numbers.
     unsafe {
-        checked(
-            i64::from(libc::chdir(launch.folder.as_ptr())),
-            "enter the work folder",
-        )?;
+        checked(i64::from(libc::chdir(launch.folder.as_ptr())), "enter the work folder")?;
         checked(
             i64::from(libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)),
             "give up privileges",

@@ -129,10 +129,7 @@ impl Stopped {
             libc::PTRACE_SYSCALL_INFO_SECCOMP => {
                 // SAFETY: `op` says which member of the union the kernel filled.
                 let seccomp = unsafe { info.u.seccomp };
-                Ok(Entry {
-                    number: seccomp.nr,
-                    args: seccomp.args,
-                })
+                Ok(Entry { number: seccomp.nr, args: seccomp.args })
             }
             _ => Err(Gone),
         }
@@ -154,12 +151,7 @@ impl Stopped {
     fn syscall_info(&self) -> Result<libc::ptrace_syscall_info, Gone> {
         let mut info = MaybeUninit::<libc::ptrace_syscall_info>::zeroed();
         let size = size_of::<libc::ptrace_syscall_info>();
-        request_or_gone(
-            libc::PTRACE_GET_SYSCALL_INFO,
-            self.tid,
-            size,
-            info.as_mut_ptr() as usize,
-        )?;
+        request_or_gone(libc::PTRACE_GET_SYSCALL_INFO, self.tid, size, info.as_mut_ptr() as usize)?;
         // SAFETY: the structure is plain data, for which zeroes are valid, and the kernel wrote at most its size.
         Ok(unsafe { info.assume_init() })
     }
@@ -172,34 +164,19 @@ impl Stopped {
             iov_len: size_of::<libc::user_regs_struct>(),
         };
         let note = libc::NT_PRSTATUS as usize;
-        request_or_gone(
-            libc::PTRACE_GETREGSET,
-            self.tid,
-            note,
-            &raw mut vector as usize,
-        )?;
+        request_or_gone(libc::PTRACE_GETREGSET, self.tid, note, &raw mut vector as usize)?;
         // SAFETY: the structure is plain data, for which zeroes are valid, and the kernel filled it.
         let mut registers = unsafe { registers.assume_init() };
         arch::set_argument(&mut registers, index, value);
         vector.iov_base = (&raw mut registers).cast();
-        request_or_gone(
-            libc::PTRACE_SETREGSET,
-            self.tid,
-            note,
-            &raw mut vector as usize,
-        )?;
+        request_or_gone(libc::PTRACE_SETREGSET, self.tid, note, &raw mut vector as usize)?;
         Ok(())
     }
 
     /// Writes eight bytes into its memory, also where that is write-protected.
     pub(crate) fn poke(&self, address: u64, value: u64) -> Result<(), Gone> {
-        request_or_gone(
-            libc::PTRACE_POKEDATA,
-            self.tid,
-            address as usize,
-            value as usize,
-        )
-        .map(|_| ())
+        request_or_gone(libc::PTRACE_POKEDATA, self.tid, address as usize, value as usize)
+            .map(|_| ())
     }
 }
 

@@ -15,18 +15,10 @@ use std::os::unix::fs::OpenOptionsExt;
 ///
 /// The kernel's answer.
 pub(crate) fn open() -> io::Result<(OwnedFd, OwnedFd)> {
-    let master = OpenOptions::new()
-        .read(true)
-        .write(true)
-        .custom_flags(libc::O_NOCTTY)
-        .open("/dev/ptmx")?;
+    let master =
+        OpenOptions::new().read(true).write(true).custom_flags(libc::O_NOCTTY).open("/dev/ptmx")?;
     let unlocked: libc::c_int = 0;
-    let size = libc::winsize {
-        ws_row: 24,
-        ws_col: 80,
-        ws_xpixel: 0,
-        ws_ypixel: 0,
-    };
+    let size = libc::winsize { ws_row: 24, ws_col: 80, ws_xpixel: 0, ws_ypixel: 0 };
     // SAFETY: the descriptor is open, and each request gets what it expects: a pointer to a live integer, flags, a pointer
     // to a live `winsize`. The descriptor that TIOCGPTPEER returns is new and owned by nobody else.
     let slave = unsafe {

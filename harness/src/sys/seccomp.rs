@@ -52,21 +52,11 @@ const TRACE: u32 = libc::SECCOMP_RET_TRACE;
 const ALLOW: u32 = libc::SECCOMP_RET_ALLOW;
 
 fn statement(code: u32, k: u32) -> sock_filter {
-    sock_filter {
-        code: code as u16,
-        jt: 0,
-        jf: 0,
-        k,
-    }
+    sock_filter { code: code as u16, jt: 0, jf: 0, k }
 }
 
 fn jump(code: u32, k: u32, jt: u8, jf: u8) -> sock_filter {
-    sock_filter {
-        code: (BPF_JMP | code | BPF_K) as u16,
-        jt,
-        jf,
-        k,
-    }
+    sock_filter { code: (BPF_JMP | code | BPF_K) as u16, jt, jf, k }
 }
 
 fn load(offset: usize) -> sock_filter {
@@ -142,18 +132,10 @@ pub(crate) fn assemble(rules: &[(u32, Check)]) -> Vec<sock_filter> {
 ///
 /// The error number.
 pub(crate) fn install(filter: &[sock_filter]) -> Result<(), i32> {
-    let program = libc::sock_fprog {
-        len: filter.len() as u16,
-        filter: filter.as_ptr().cast_mut(),
-    };
+    let program = libc::sock_fprog { len: filter.len() as u16, filter: filter.as_ptr().cast_mut() };
     // SAFETY: the program points to a live filter of the stated length, which the kernel copies and does not write.
     let answer = unsafe {
-        libc::syscall(
-            libc::SYS_seccomp,
-            libc::SECCOMP_SET_MODE_FILTER,
-            0,
-            &raw const program,
-        )
+        libc::syscall(libc::SYS_seccomp, libc::SECCOMP_SET_MODE_FILTER, 0, &raw const program)
     };
     if answer == 0 {
         Ok(())
@@ -197,39 +179,16 @@ mod tests {
     fn rules() -> Vec<(u32, Check)> {
         vec![
             (1, Check::Always),
-            (
-                2,
-                Check::AnyBit {
-                    argument: 1,
-                    bits: 0o1103,
-                },
-            ),
-            (
-                16,
-                Check::NoneOf {
-                    argument: 1,
-                    values: &[7, 8, 9],
-                },
-            ),
-            (
-                72,
-                Check::OneOf {
-                    argument: 1,
-                    values: &[5, 6],
-                },
-            ),
+            (2, Check::AnyBit { argument: 1, bits: 0o1103 }),
+            (16, Check::NoneOf { argument: 1, values: &[7, 8, 9] }),
+            (72, Check::OneOf { argument: 1, values: &[5, 6] }),
             (3, Check::Never),
             (425, Check::Refuse(38)),
         ]
     }
 
     fn ask(number: u32, second: u64) -> u32 {
-        evaluate(
-            &assemble(&rules()),
-            number,
-            arch::AUDIT,
-            [0, second, 0, 0, 0, 0],
-        )
+        evaluate(&assemble(&rules()), number, arch::AUDIT, [0, second, 0, 0, 0, 0])
     }
 
     #[test]
@@ -242,17 +201,9 @@ mod tests {
         assert_eq!(ask(425, 0), libc::SECCOMP_RET_ERRNO | 38);
         for value in 0..12 {
             let listed = (7..=9).contains(&value);
-            assert_eq!(
-                ask(16, value),
-                if listed { ALLOW } else { TRACE },
-                "value {value}"
-            );
+            assert_eq!(ask(16, value), if listed { ALLOW } else { TRACE }, "value {value}");
             let listed = (5..=6).contains(&value);
-            assert_eq!(
-                ask(72, value),
-                if listed { TRACE } else { ALLOW },
-                "value {value}"
-            );
+            assert_eq!(ask(72, value), if listed { TRACE } else { ALLOW }, "value {value}");
         }
         assert_eq!(
             ask(72, 0xffff_ffff_0000_0005),
@@ -264,10 +215,7 @@ mod tests {
     #[test]
     fn stops_calls_of_another_table() {
         let filter = assemble(&rules());
-        assert_eq!(
-            evaluate(&filter, 0, 0x4000_0003, [0; 6]),
-            TRACE | u32::from(FOREIGN)
-        );
+        assert_eq!(evaluate(&filter, 0, 0x4000_0003, [0; 6]), TRACE | u32::from(FOREIGN));
         if let Some(first) = arch::FIRST_FOREIGN {
             assert_eq!(
                 evaluate(&filter, first + 1, arch::AUDIT, [0; 6]),

@@ -29,12 +29,7 @@ pub(crate) fn get(path: &Path, name: &CStr) -> io::Result<Vec<u8>> {
     grow(|buffer| {
         // SAFETY: `path` and `name` end in a NUL, and `buffer` is writable for the length that is passed with it.
         unsafe {
-            libc::lgetxattr(
-                path.as_ptr(),
-                name.as_ptr(),
-                buffer.as_mut_ptr().cast(),
-                buffer.len(),
-            )
+            libc::lgetxattr(path.as_ptr(), name.as_ptr(), buffer.as_mut_ptr().cast(), buffer.len())
         }
     })
 }
@@ -45,19 +40,9 @@ pub(crate) fn set(path: &Path, name: &str, value: &[u8]) -> io::Result<()> {
     let name = CString::new(name)?;
     // SAFETY: `path` and `name` end in a NUL, and `value` is readable for the length that is passed with it.
     let result = unsafe {
-        libc::lsetxattr(
-            path.as_ptr(),
-            name.as_ptr(),
-            value.as_ptr().cast(),
-            value.len(),
-            0,
-        )
+        libc::lsetxattr(path.as_ptr(), name.as_ptr(), value.as_ptr().cast(), value.len(), 0)
     };
-    if result == 0 {
-        Ok(())
-    } else {
-        Err(io::Error::last_os_error())
-    }
+    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
 /// Calls with an empty buffer, which gives the length, and then with one that is long enough; both again where it

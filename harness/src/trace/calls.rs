@@ -140,52 +140,29 @@ impl Call {
     /// The call with this number.
     pub(super) fn from_number(number: u64) -> Option<Call> {
         let number = i64::try_from(number).ok()?;
-        Call::ALL
-            .iter()
-            .copied()
-            .find(|call| call.number() == number)
+        Call::ALL.iter().copied().find(|call| call.number() == number)
     }
 
     /// Which uses of it are stopped.
     fn check(self, reads: bool) -> Check {
         let with_reads = |yes: Check, no: Check| if reads { yes } else { no };
         match self {
-            Call::Open => with_reads(
-                Check::Always,
-                Check::AnyBit {
-                    argument: 1,
-                    bits: OPEN_WRITES,
-                },
-            ),
-            Call::Openat => with_reads(
-                Check::Always,
-                Check::AnyBit {
-                    argument: 2,
-                    bits: OPEN_WRITES,
-                },
-            ),
+            Call::Open => {
+                with_reads(Check::Always, Check::AnyBit { argument: 1, bits: OPEN_WRITES })
+            }
+            Call::Openat => {
+                with_reads(Check::Always, Check::AnyBit { argument: 2, bits: OPEN_WRITES })
+            }
             Call::Read | Call::Readv | Call::Pread64 | Call::Preadv | Call::Preadv2 => {
                 with_reads(Check::Always, Check::Never)
             }
             Call::Mmap => with_reads(
                 Check::Always,
-                Check::AnyBit {
-                    argument: 3,
-                    bits: libc::MAP_SHARED as u32,
-                },
+                Check::AnyBit { argument: 3, bits: libc::MAP_SHARED as u32 },
             ),
-            Call::Ioctl => Check::NoneOf {
-                argument: 1,
-                values: HARMLESS_IOCTLS,
-            },
-            Call::Fcntl => Check::OneOf {
-                argument: 1,
-                values: LOCK_COMMANDS,
-            },
-            Call::Clone => Check::AnyBit {
-                argument: 0,
-                bits: libc::CLONE_UNTRACED as u32,
-            },
+            Call::Ioctl => Check::NoneOf { argument: 1, values: HARMLESS_IOCTLS },
+            Call::Fcntl => Check::OneOf { argument: 1, values: LOCK_COMMANDS },
+            Call::Clone => Check::AnyBit { argument: 0, bits: libc::CLONE_UNTRACED as u32 },
             // Both hand work to the kernel that no later call shows; run times fall back to plain calls.
             Call::IoUringSetup | Call::IoSetup => Check::Refuse(libc::ENOSYS as u16),
             _ => Check::Always,

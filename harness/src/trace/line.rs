@@ -21,9 +21,7 @@ pub fn describe(event: &Event) -> String {
             (String::new(), word, text)
         }
     };
-    format!("{number:>5}  {who:<10}  {call:<16}  {text}")
-        .trim_end()
-        .to_owned()
+    format!("{number:>5}  {who:<10}  {call:<16}  {text}").trim_end().to_owned()
 }
 
 fn rest(what: &What) -> (&str, String) {
@@ -42,12 +40,7 @@ fn rest(what: &What) -> (&str, String) {
             };
             (word, quoted(bytes))
         }
-        What::Open {
-            path,
-            readable,
-            writable,
-            ..
-        } => {
+        What::Open { path, readable, writable, .. } => {
             let how = match (readable, writable) {
                 (true, true) => "read and write",
                 (false, true) => "write",
@@ -65,69 +58,27 @@ fn rest(what: &What) -> (&str, String) {
 
 fn operation(op: &Op) -> String {
     match &op.kind {
-        OpKind::Create {
-            file,
-            path,
-            mode,
-            owner,
-        } => {
-            let path = path
-                .as_deref()
-                .map_or_else(|| format!("(no name, file {})", file.0), name);
-            format!(
-                "{path}  create, mode {mode:04o}, owner {}:{}",
-                owner.0, owner.1
-            )
+        OpKind::Create { file, path, mode, owner } => {
+            let path = path.as_deref().map_or_else(|| format!("(no name, file {})", file.0), name);
+            format!("{path}  create, mode {mode:04o}, owner {}:{}", owner.0, owner.1)
         }
-        OpKind::Write {
-            path,
-            offset,
-            data,
-            append,
-            ..
-        } => {
+        OpKind::Write { path, offset, data, append, .. } => {
             let append = if *append { ", append" } else { "" };
             format!("{}  {} bytes at {offset}{append}", name(path), data.len())
         }
-        OpKind::Truncate {
-            path,
-            size,
-            by_open,
-            ..
-        } => {
-            format!(
-                "{}  to {size} bytes{}",
-                name(path),
-                if *by_open { ", by open" } else { "" }
-            )
+        OpKind::Truncate { path, size, by_open, .. } => {
+            format!("{}  to {size} bytes{}", name(path), if *by_open { ", by open" } else { "" })
         }
-        OpKind::Allocate {
-            path,
-            mode,
-            offset,
-            len,
-            ..
-        } => {
+        OpKind::Allocate { path, mode, offset, len, .. } => {
             format!("{}  {len} bytes at {offset}, mode {mode:#x}", name(path))
         }
-        OpKind::Rename {
-            from,
-            to,
-            exchange,
-            no_replace,
-        } => {
+        OpKind::Rename { from, to, exchange, no_replace } => {
             let arrow = if *exchange { "<->" } else { "->" };
-            let flag = if *no_replace {
-                "  unless it exists"
-            } else {
-                ""
-            };
+            let flag = if *no_replace { "  unless it exists" } else { "" };
             format!("{} {arrow} {}{flag}", name(from), name(to))
         }
         OpKind::Link { file, from, to } => {
-            let from = from
-                .as_deref()
-                .map_or_else(|| format!("(no name, file {})", file.0), name);
+            let from = from.as_deref().map_or_else(|| format!("(no name, file {})", file.0), name);
             format!("{from} -> {}", name(to))
         }
         OpKind::Symlink { target, path, .. } => format!("{} -> {}", name(path), target.display()),
@@ -136,38 +87,23 @@ fn operation(op: &Op) -> String {
         | OpKind::SyncFolder { path }
         | OpKind::Utimens { path } => name(path),
         OpKind::Mkdir { path, mode, .. } => format!("{}  mode {mode:04o}", name(path)),
-        OpKind::Mknod { path, mode, .. } => format!(
-            "{}  type {:#o}, mode {:04o}",
-            name(path),
-            mode & 0o170_000,
-            mode & 0o7777
-        ),
+        OpKind::Mknod { path, mode, .. } => {
+            format!("{}  type {:#o}, mode {:04o}", name(path), mode & 0o170_000, mode & 0o7777)
+        }
         OpKind::Chmod { path, mode, .. } => format!("{}  mode {mode:04o}", name(path)),
         OpKind::Chown { path, uid, gid, .. } => format!("{}  owner {uid}:{gid}", name(path)),
-        OpKind::Xattr {
-            path,
-            name: attribute,
-            value,
-            ..
-        } => match value {
+        OpKind::Xattr { path, name: attribute, value, .. } => match value {
             Some(value) => format!("{}  {attribute} = {}", name(path), quoted(value)),
             None => format!("{}  {attribute} removed", name(path)),
         },
-        OpKind::Sync {
-            path, data_only, ..
-        } => format!(
-            "{}{}",
-            name(path),
-            if *data_only { "  data only" } else { "" }
-        ),
+        OpKind::Sync { path, data_only, .. } => {
+            format!("{}{}", name(path), if *data_only { "  data only" } else { "" })
+        }
         OpKind::SyncAll => String::new(),
         OpKind::SyncRange { path, .. } => format!("{}  a range, promises nothing", name(path)),
-        OpKind::Lock {
-            path,
-            family,
-            action,
-            ..
-        } => format!("{}  {}", name(path), lock(*family, *action)),
+        OpKind::Lock { path, family, action, .. } => {
+            format!("{}  {}", name(path), lock(*family, *action))
+        }
     }
 }
 
@@ -187,11 +123,7 @@ fn lock(family: LockFamily, action: LockAction) -> String {
 
 /// A path; the watched folder itself is `.`.
 fn name(path: &Path) -> String {
-    if path.as_os_str().is_empty() {
-        ".".into()
-    } else {
-        path.display().to_string()
-    }
+    if path.as_os_str().is_empty() { ".".into() } else { path.display().to_string() }
 }
 
 fn quoted(bytes: &[u8]) -> String {

@@ -11,33 +11,18 @@ impl Tracer<'_> {
     pub(super) fn adopt(&mut self, tid: Tid, parent: Option<Tid>) {
         let (process, ppid) = family(tid);
         let known = |id: Tid| {
-            self.threads
-                .values()
-                .find(|thread| thread.process == id)
-                .map(|thread| thread.program)
+            self.threads.values().find(|thread| thread.process == id).map(|thread| thread.program)
         };
-        let of_parent = parent
-            .and_then(|parent| self.threads.get(&parent))
-            .map(|thread| thread.program);
+        let of_parent =
+            parent.and_then(|parent| self.threads.get(&parent)).map(|thread| thread.program);
         // Where the parent is gone already, it has been killed together with its program.
-        let doomed = || {
-            self.programs
-                .iter()
-                .position(|program| program.doomed.is_some())
-        };
+        let doomed = || self.programs.iter().position(|program| program.doomed.is_some());
         let program = of_parent
             .or_else(|| known(process))
             .or_else(|| known(ppid))
             .or_else(doomed)
             .unwrap_or(0);
-        self.threads.insert(
-            tid,
-            Thread {
-                process,
-                program,
-                state: State::Running,
-            },
-        );
+        self.threads.insert(tid, Thread { process, program, state: State::Running });
     }
 
     /// A thread has made another thread or process.
@@ -77,12 +62,8 @@ impl Tracer<'_> {
     /// Those whose parent has died before it could tell that it made them.
     fn begin_orphans(&mut self) {
         let born = |thread: &Thread| matches!(thread.state, State::Born(_));
-        let waiting: Vec<Tid> = self
-            .threads
-            .iter()
-            .filter(|(_, thread)| born(thread))
-            .map(|(tid, _)| *tid)
-            .collect();
+        let waiting: Vec<Tid> =
+            self.threads.iter().filter(|(_, thread)| born(thread)).map(|(tid, _)| *tid).collect();
         for child in waiting {
             let (process, parent) = family(child);
             let maker =
@@ -158,10 +139,7 @@ impl Tracer<'_> {
             other => other.to_string(),
         };
         let mut step = Step::Go;
-        let process_lives = self
-            .threads
-            .values()
-            .any(|other| other.process == thread.process);
+        let process_lives = self.threads.values().any(|other| other.process == thread.process);
         if !process_lives {
             self.leaving.remove(&thread.process);
             step = self.flush_mappings();
@@ -172,9 +150,7 @@ impl Tracer<'_> {
         step = stronger(step, self.emit(actor, What::Ended { status }));
         let program = &mut self.programs[thread.program];
         if program.main == tid {
-            let killed = program
-                .reason
-                .filter(|_| exit == Exit::Signal(libc::SIGKILL));
+            let killed = program.reason.filter(|_| exit == Exit::Signal(libc::SIGKILL));
             program.end = Some((killed.unwrap_or(exit), program.begun.elapsed()));
             // What it left running ends with it.
             self.doom(thread.program, None);

@@ -87,12 +87,7 @@ impl Mappings {
         }
         let content = content(&handle).map_err(unreadable)?;
         self.files.retain(|mapped| mapped.file != file);
-        self.files.push(Mapped {
-            file,
-            handle,
-            content,
-            pid,
-        });
+        self.files.push(Mapped { file, handle, content, pid });
         Ok(())
     }
 
@@ -104,12 +99,7 @@ impl Mappings {
                 continue;
             };
             for (offset, bytes) in differences(&mapped.content, &new) {
-                changes.push(Change {
-                    pid: mapped.pid,
-                    file: mapped.file,
-                    offset,
-                    bytes,
-                });
+                changes.push(Change { pid: mapped.pid, file: mapped.file, offset, bytes });
             }
             mapped.content = new;
         }
@@ -128,11 +118,7 @@ impl Mappings {
             return;
         };
         match kind {
-            OpKind::Write {
-                offset,
-                data: Data(bytes),
-                ..
-            } => {
+            OpKind::Write { offset, data: Data(bytes), .. } => {
                 let end = *offset as usize + bytes.len();
                 mapped.content.resize(mapped.content.len().max(end), 0);
                 mapped.content[*offset as usize..end].copy_from_slice(bytes);
@@ -144,9 +130,7 @@ impl Mappings {
 
     /// The file that is mapped at an address.
     pub(super) fn file_at(&self, tid: i32, address: u64) -> Option<FileId> {
-        let line = maps(tid)?
-            .into_iter()
-            .find(|line| (line.start..line.end).contains(&address))?;
+        let line = maps(tid)?.into_iter().find(|line| (line.start..line.end).contains(&address))?;
         self.files
             .iter()
             .find(|mapped| inode_of(&mapped.handle) == Some(line.inode))
@@ -216,10 +200,7 @@ mod tests {
         let found = differences(&old, &new);
         assert_eq!(found.len(), 2);
         assert_eq!((found[0].0, found[0].1.len()), (10, PAGE - 10));
-        assert_eq!(
-            (found[1].0, found[1].1.as_slice()),
-            (2 * PAGE as u64, [4].as_slice())
-        );
+        assert_eq!((found[1].0, found[1].1.as_slice()), (2 * PAGE as u64, [4].as_slice()));
         assert!(differences(&new, &new).is_empty());
     }
 }

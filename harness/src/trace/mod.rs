@@ -158,82 +158,48 @@ pub fn run(
         outputs.extend(one.outputs);
         mains.push(one.pidfd);
     }
-    let collector = Collector::start(
-        outputs,
-        OUTPUT_LIMIT,
-        mains,
-        options.time_limit,
-        pinned.before,
-    );
+    let collector =
+        Collector::start(outputs, OUTPUT_LIMIT, mains, options.time_limit, pinned.before);
     let collector = collector.map_err(|source| {
         pids.iter().for_each(|pid| spawn::end(*pid));
-        TraceError::Unavailable {
-            what: "start a thread for the output".into(),
-            source,
-        }
+        TraceError::Unavailable { what: "start a thread for the output".into(), source }
     })?;
     let mut tracer = Tracer::new(director, world, &pids, begun, &collector);
     let outcome = tracer.run(stops, strangers);
     if outcome.is_err() {
-        tracer
-            .threads
-            .values()
-            .for_each(|thread| spawn::end(thread.process));
+        tracer.threads.values().for_each(|thread| spawn::end(thread.process));
     }
     let (events, mut gaps, ends) = (tracer.events, tracer.gaps, tracer.programs);
     let mut collected = collector.finish().into_iter();
     outcome?;
     let mut finished = Vec::new();
     for (program, running) in ends.into_iter().enumerate() {
-        let (stdout, stderr) = (
-            collected.next().unwrap_or_default(),
-            collected.next().unwrap_or_default(),
-        );
+        let (stdout, stderr) =
+            (collected.next().unwrap_or_default(), collected.next().unwrap_or_default());
         if stdout.cut || stderr.cut {
             let what = format!(
                 "program {program} printed more than {OUTPUT_LIMIT} bytes; the rest was thrown away"
             );
-            gaps.push(crate::recording::Gap {
-                what,
-                path: None,
-                at_event: events.len(),
-            });
+            gaps.push(crate::recording::Gap { what, path: None, at_event: events.len() });
         }
         // Without news of its end it has ended with everything else.
         let (exit, elapsed) = running.end.unwrap_or((Exit::Killed, begun.elapsed()));
-        finished.push(End {
-            exit,
-            stdout: stdout.bytes,
-            stderr: stderr.bytes,
-            elapsed,
-        });
+        finished.push(End { exit, stdout: stdout.bytes, stderr: stderr.bytes, elapsed });
     }
-    Ok(Trace {
-        events,
-        ends: finished,
-        gaps,
-        elapsed: begun.elapsed(),
-    })
+    Ok(Trace { events, ends: finished, gaps, elapsed: begun.elapsed() })
 }
 
 /// What the watched folder holds before anything runs.
 fn look_around(started: &[Started], sandbox: &Sandbox, options: &Options) -> World {
     let tid = started.first().map_or(0, |one| one.stop.tid());
-    let view = View {
-        tid,
-        watched: sandbox.seen(),
-    };
-    let watched = view
-        .canonical(sandbox.seen())
-        .unwrap_or_else(|| sandbox.seen().to_owned());
+    let view = View { tid, watched: sandbox.seen() };
+    let watched = view.canonical(sandbox.seen()).unwrap_or_else(|| sandbox.seen().to_owned());
     let at = view.reachable(&watched);
     let streams = started
         .iter()
         .enumerate()
         .flat_map(|(program, one)| {
-            one.ends
-                .iter()
-                .map(move |(end, stream)| (*end, program, *stream))
+            one.ends.iter().map(move |(end, stream)| (*end, program, *stream))
         })
         .collect();
     let mut world = World {
@@ -266,23 +232,12 @@ impl<'a> Tracer<'a> {
             reason: None,
         };
         let thread = |(program, pid): (usize, &i32)| {
-            (
-                *pid,
-                Thread {
-                    process: *pid,
-                    program,
-                    state: State::Running,
-                },
-            )
+            (*pid, Thread { process: *pid, program, state: State::Running })
         };
         Tracer {
             director,
             world,
-            threads: pids
-                .iter()
-                .enumerate()
-                .map(thread)
-                .collect::<BTreeMap<_, _>>(),
+            threads: pids.iter().enumerate().map(thread).collect::<BTreeMap<_, _>>(),
             programs: pids.iter().map(running).collect(),
             events: Vec::new(),
             gaps: Vec::new(),
@@ -312,19 +267,11 @@ impl Pinned {
         };
         let before = sched_getaffinity(this).map_err(failed)?;
         let Some(processor) = processor else {
-            return Ok(Pinned {
-                before,
-                restore: false,
-            });
+            return Ok(Pinned { before, restore: false });
         };
         let mut one = CpuSet::new();
-        one.set(processor)
-            .and_then(|()| sched_setaffinity(this, &one))
-            .map_err(failed)?;
-        Ok(Pinned {
-            before,
-            restore: true,
-        })
+        one.set(processor).and_then(|()| sched_setaffinity(this, &one)).map_err(failed)?;
+        Ok(Pinned { before, restore: true })
     }
 }
 

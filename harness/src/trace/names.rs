@@ -117,16 +117,11 @@ impl Names {
     fn below(&self, path: &Path) -> impl Iterator<Item = (&PathBuf, &FileId)> {
         // Paths are ordered by their components, so that all below a folder follow it without a gap.
         let range = (Bound::Included(path.to_owned()), Bound::Unbounded);
-        self.by_path
-            .range(range)
-            .take_while(move |(name, _)| name.starts_with(path))
+        self.by_path.range(range).take_while(move |(name, _)| name.starts_with(path))
     }
 
     fn take_below(&mut self, path: &Path) -> Vec<(PathBuf, FileId)> {
-        let taken: Vec<_> = self
-            .below(path)
-            .map(|(name, file)| (name.clone(), *file))
-            .collect();
+        let taken: Vec<_> = self.below(path).map(|(name, file)| (name.clone(), *file)).collect();
         for (name, _) in &taken {
             self.by_path.remove(name);
         }

@@ -57,9 +57,7 @@ impl Source {
                 Ok(0) => self.file = None,
                 Ok(count) => {
                     let room = self.limit - self.collected.bytes.len();
-                    self.collected
-                        .bytes
-                        .extend_from_slice(&buffer[..count.min(room)]);
+                    self.collected.bytes.extend_from_slice(&buffer[..count.min(room)]);
                     self.collected.cut |= count > room;
                 }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
@@ -96,18 +94,13 @@ impl Collector {
         let alarm = Arc::new(Alarm::default());
         let shared = Arc::clone(&alarm);
         let deadline = Instant::now() + limit;
-        let thread = std::thread::Builder::new()
-            .name("crashlab-output".into())
-            .spawn(move || {
+        let thread =
+            std::thread::Builder::new().name("crashlab-output".into()).spawn(move || {
                 // The tracer's own processor is busy; where the kernel does not let us leave it, it still works.
                 let _ = sched_setaffinity(Pid::from_raw(0), &processors);
                 collect(sources, &stop, &mains, deadline, &shared)
             })?;
-        Ok(Collector {
-            thread,
-            finish,
-            alarm,
-        })
+        Ok(Collector { thread, finish, alarm })
     }
 
     /// Whether the time is over.
@@ -145,16 +138,12 @@ fn collect(
             if alarm.rung.swap(true, Ordering::AcqRel) {
                 // A stop signal does not reach who waits inside the kernel; SIGKILL does.
                 if !alarm.heard.load(Ordering::Acquire) {
-                    mains
-                        .iter()
-                        .for_each(|main| process::signal(main, libc::SIGKILL));
+                    mains.iter().for_each(|main| process::signal(main, libc::SIGKILL));
                 }
                 next = None;
             } else {
                 // A stop is news for the tracer, and unlike SIGKILL it cuts no write in two.
-                mains
-                    .iter()
-                    .for_each(|main| process::signal(main, libc::SIGSTOP));
+                mains.iter().for_each(|main| process::signal(main, libc::SIGSTOP));
                 next = Some(Instant::now() + GRACE);
             }
         }
@@ -164,9 +153,8 @@ fn collect(
 /// Waits for output, for the end (then `true`), or until a moment.
 fn wait(sources: &[Source], stop: &OwnedFd, until: Option<Instant>) -> bool {
     let open = sources.iter().filter_map(|source| source.file.as_ref());
-    let mut fds: Vec<PollFd<'_>> = open
-        .map(|file| PollFd::new(file.as_fd(), PollFlags::POLLIN))
-        .collect();
+    let mut fds: Vec<PollFd<'_>> =
+        open.map(|file| PollFd::new(file.as_fd(), PollFlags::POLLIN)).collect();
     fds.push(PollFd::new(stop.as_fd(), PollFlags::POLLIN));
     let timeout = until.map_or(PollTimeout::NONE, |until| {
         let left = until.saturating_duration_since(Instant::now()) + Duration::from_millis(1);

@@ -51,12 +51,7 @@ impl Place {
 impl Target {
     /// What is there by now.
     pub(super) fn look(&self) -> Option<FileStat> {
-        fstatat(
-            &self.parent,
-            self.name.as_os_str(),
-            AtFlags::AT_SYMLINK_NOFOLLOW,
-        )
-        .ok()
+        fstatat(&self.parent, self.name.as_os_str(), AtFlags::AT_SYMLINK_NOFOLLOW).ok()
     }
 
     /// A path by which the lab can reach it.
@@ -119,11 +114,7 @@ pub(super) fn stat_fd(tid: i32, fd: i32) -> Option<FileStat> {
 pub(super) fn descriptor(tid: i32, fd: i32) -> Option<Descriptor> {
     let stat = stat_fd(tid, fd)?;
     let info = std::fs::read_to_string(format!("/proc/{tid}/fdinfo/{fd}")).ok()?;
-    let field = |name| {
-        info.lines()
-            .find_map(|line: &str| line.strip_prefix(name))
-            .map(str::trim)
-    };
+    let field = |name| info.lines().find_map(|line: &str| line.strip_prefix(name)).map(str::trim);
     Some(Descriptor {
         stat,
         position: field("pos:")?.parse().unwrap_or(0),
@@ -141,11 +132,7 @@ impl<'a> View<'a> {
     /// Where a path relative to a folder's descriptor (or `AT_FDCWD`) leads; `follow`: through a link at its end too.
     pub(super) fn resolve(&self, folder: i32, path: &Path, follow: bool) -> Place {
         if let Some(fd) = self.own_descriptor(path) {
-            return if follow {
-                Place::Descriptor(fd)
-            } else {
-                Place::Other
-            };
+            return if follow { Place::Descriptor(fd) } else { Place::Other };
         }
         let Some(mut path) = self.absolute(folder, path) else {
             return Place::Other;
@@ -252,20 +239,12 @@ impl<'a> View<'a> {
         let folder = self.open_below(&root, path)?;
         let own = self.where_is(&folder)?;
         let parent = self.open_below(&root, own.parent().unwrap_or(Path::new("/")))?;
-        Some((
-            parent,
-            own.file_name().unwrap_or(OsStr::new(".")).to_owned(),
-        ))
+        Some((parent, own.file_name().unwrap_or(OsStr::new(".")).to_owned()))
     }
 
     fn open_root(&self) -> Option<OwnedFd> {
         let flags = OFlag::O_PATH | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC;
-        nix::fcntl::open(
-            format!("/proc/{}/root", self.tid).as_str(),
-            flags,
-            Mode::empty(),
-        )
-        .ok()
+        nix::fcntl::open(format!("/proc/{}/root", self.tid).as_str(), flags, Mode::empty()).ok()
     }
 
     fn open_below(&self, root: &OwnedFd, path: &Path) -> Option<OwnedFd> {
@@ -279,10 +258,7 @@ impl<'a> View<'a> {
     fn where_is(&self, folder: &OwnedFd) -> Option<PathBuf> {
         let path = std::fs::read_link(format!("/proc/self/fd/{}", folder.as_raw_fd())).ok()?;
         let root = std::fs::read_link(format!("/proc/{}/root", self.tid)).ok()?;
-        Some(
-            path.strip_prefix(&root)
-                .map_or(path.clone(), |rest| Path::new("/").join(rest)),
-        )
+        Some(path.strip_prefix(&root).map_or(path.clone(), |rest| Path::new("/").join(rest)))
     }
 
     /// The watched folder's own path, without links, as the program sees it.

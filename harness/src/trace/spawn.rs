@@ -35,16 +35,9 @@ pub(super) struct Started {
 }
 
 fn spawn_error(program: &Program, stage: &str, source: io::Error) -> TraceError {
-    let name = program
-        .argv
-        .first()
-        .map(|name| name.to_string_lossy().into_owned())
-        .unwrap_or_default();
-    TraceError::Spawn {
-        program: name,
-        stage: stage.into(),
-        source,
-    }
+    let name =
+        program.argv.first().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    TraceError::Spawn { program: name, stage: stage.into(), source }
 }
 
 fn c_string(text: &OsStr) -> io::Result<CString> {
@@ -54,19 +47,13 @@ fn c_string(text: &OsStr) -> io::Result<CString> {
 /// The paths at which the program may be.
 fn candidates(program: &Program) -> io::Result<Vec<CString>> {
     let Some(name) = program.argv.first().filter(|name| !name.is_empty()) else {
-        return Err(io::Error::new(
-            io::ErrorKind::InvalidInput,
-            "there is no program to start",
-        ));
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "there is no program to start"));
     };
     if name.as_bytes().contains(&b'/') {
         return Ok(vec![c_string(name)?]);
     }
-    let path = program
-        .env
-        .iter()
-        .find(|(key, _)| key == "PATH")
-        .map(|(_, value)| value.as_os_str());
+    let path =
+        program.env.iter().find(|(key, _)| key == "PATH").map(|(_, value)| value.as_os_str());
     std::env::split_paths(path.unwrap_or(OsStr::new(DEFAULT_PATH)))
         .map(|folder| c_string(folder.join(name).as_os_str()))
         .collect()
@@ -105,11 +92,8 @@ pub(super) fn start(
 ) -> Result<Started, TraceError> {
     let failed = |stage: &'static str| move |source| spawn_error(program, stage, source);
     let candidates = candidates(program).map_err(failed("find it"))?;
-    let argv: io::Result<Vec<CString>> = program
-        .argv
-        .iter()
-        .map(|argument| c_string(argument))
-        .collect();
+    let argv: io::Result<Vec<CString>> =
+        program.argv.iter().map(|argument| c_string(argument)).collect();
     let argv = argv.map_err(failed("pass its arguments"))?;
     let env = environment(program).map_err(failed("pass its environment"))?;
     let folder = c_string(sandbox.seen().as_os_str()).map_err(failed("name the work folder"))?;
@@ -118,43 +102,25 @@ pub(super) fn start(
     let (stdout, its_stdout) = if program.pipe { pipe() } else { pty::open() }
         .map_err(failed("prepare standard output"))?;
     let (stderr, its_stderr) = pipe().map_err(failed("prepare standard error"))?;
-    let end = |fd: &OwnedFd| {
-        nix::sys::stat::fstat(fd)
-            .map(|stat| inode(&stat))
-            .map_err(io::Error::from)
-    };
+    let end =
+        |fd: &OwnedFd| nix::sys::stat::fstat(fd).map(|stat| inode(&stat)).map_err(io::Error::from);
     let ends = [
-        (
-            end(&its_stdout).map_err(failed("prepare standard output"))?,
-            Stream::Stdout,
-        ),
-        (
-            end(&its_stderr).map_err(failed("prepare standard error"))?,
-            Stream::Stderr,
-        ),
+        (end(&its_stdout).map_err(failed("prepare standard output"))?, Stream::Stdout),
+        (end(&its_stderr).map_err(failed("prepare standard error"))?, Stream::Stderr),
     ];
     let filter = seccomp::assemble(&calls::rules(reads));
     let launch = Launch {
         candidates: &candidates,
         argv: &argv,
         env: &env,
-        stdio: [
-            input.as_raw_fd(),
-            its_stdout.as_raw_fd(),
-            its_stderr.as_raw_fd(),
-        ],
+        stdio: [input.as_raw_fd(), its_stdout.as_raw_fd(), its_stderr.as_raw_fd()],
         entry: &sandbox.entry(),
         folder: &folder,
         filter: &filter,
     };
     let child = process::fork(&launch).map_err(failed("fork"))?;
     let (stop, pidfd) = bring_to_exec(program, child)?;
-    Ok(Started {
-        stop,
-        pidfd,
-        outputs: [stdout, stderr],
-        ends,
-    })
+    Ok(Started { stop, pidfd, outputs: [stdout, stderr], ends })
 }
 
 /// Traces the child and lets it run up to its exec.
@@ -170,10 +136,7 @@ fn bring_to_exec(
         Ok(pidfd) => pidfd,
         Err(source) => {
             end(pid);
-            return Err(TraceError::Unavailable {
-                what: "trace a child process".into(),
-                source,
-            });
+            return Err(TraceError::Unavailable { what: "trace a child process".into(), source });
         }
     };
     loop {

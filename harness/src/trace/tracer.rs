@@ -130,15 +130,8 @@ impl Tracer<'_> {
             let actor = self.actor(stop.tid());
             let path = executable(stop.tid());
             self.check_privileges(stop.tid(), &path);
-            self.events.push(Event {
-                actor,
-                what: What::Executed { path },
-            });
-            let step = if self.killed {
-                Step::KillAll
-            } else {
-                self.director.start(program)
-            };
+            self.events.push(Event { actor, what: What::Executed { path } });
+            let step = if self.killed { Step::KillAll } else { self.director.start(program) };
             self.follow(stop, step);
         }
     }
@@ -146,16 +139,8 @@ impl Tracer<'_> {
     /// Who a thread is.
     pub(super) fn actor(&self, tid: Tid) -> Actor {
         match self.threads.get(&tid) {
-            Some(thread) => Actor {
-                program: thread.program,
-                pid: thread.process,
-                tid,
-            },
-            None => Actor {
-                program: 0,
-                pid: tid,
-                tid,
-            },
+            Some(thread) => Actor { program: thread.program, pid: thread.process, tid },
+            None => Actor { program: 0, pid: tid, tid },
         }
     }
 
@@ -173,10 +158,7 @@ impl Tracer<'_> {
         }
         match why {
             Why::Entry(seccomp::FOREIGN) => {
-                self.gap_once(
-                    "a call of another processor's table, which is not decoded",
-                    None,
-                );
+                self.gap_once("a call of another processor's table, which is not decoded", None);
                 self.go(stop, 0);
             }
             Why::Entry(_) => self.entered(stop),
@@ -233,14 +215,7 @@ impl Tracer<'_> {
     fn op(&mut self, actor: Actor, call: &str, kind: OpKind) -> Step {
         self.last_op += 1;
         self.world.mappings.note(&kind);
-        self.emit(
-            actor,
-            What::Op(Op {
-                number: self.last_op,
-                call: call.to_owned(),
-                kind,
-            }),
-        )
+        self.emit(actor, What::Op(Op { number: self.last_op, call: call.to_owned(), kind }))
     }
 
     /// Of outputs no more bytes are kept than the run's result will hold.
@@ -256,30 +231,18 @@ impl Tracer<'_> {
     /// Writes an event down.
     pub(super) fn emit(&mut self, actor: Actor, what: What) -> Step {
         let event = Event { actor, what };
-        let step = if self.killed {
-            Step::Go
-        } else {
-            self.director.after(&event)
-        };
+        let step = if self.killed { Step::Go } else { self.director.after(&event) };
         self.events.push(event);
         step
     }
 
     /// Writes down that something was not seen.
     pub(super) fn gap(&mut self, what: String, path: Option<PathBuf>) {
-        self.gaps.push(Gap {
-            what,
-            path,
-            at_event: self.events.len(),
-        });
+        self.gaps.push(Gap { what, path, at_event: self.events.len() });
     }
 
     fn gap_once(&mut self, what: &str, path: Option<PathBuf>) {
-        if !self
-            .gaps
-            .iter()
-            .any(|gap| gap.what == what && gap.path == path)
-        {
+        if !self.gaps.iter().any(|gap| gap.what == what && gap.path == path) {
             self.gap(what.to_owned(), path);
         }
     }
@@ -295,13 +258,7 @@ impl Tracer<'_> {
         let gains = (program.st_mode & libc::S_ISUID != 0 && program.st_uid != own.st_uid)
             || (program.st_mode & libc::S_ISGID != 0 && program.st_gid != own.st_gid);
         if gains {
-            self.gap(
-                format!(
-                    "the set-uid or set-gid bit of {} was ignored",
-                    path.display()
-                ),
-                None,
-            );
+            self.gap(format!("the set-uid or set-gid bit of {} was ignored", path.display()), None);
         }
     }
 
@@ -314,17 +271,10 @@ impl Tracer<'_> {
         for change in self.world.mappings.changes() {
             let path = self.world.path(change.file);
             let (file, offset) = (change.file, change.offset);
-            let kind = OpKind::Write {
-                file,
-                path,
-                offset,
-                data: change.bytes.into(),
-                append: false,
-            };
-            step = stronger(
-                step,
-                self.settle(self.actor(change.pid), "mmap", vec![Done::Op(kind)]),
-            );
+            let kind =
+                OpKind::Write { file, path, offset, data: change.bytes.into(), append: false };
+            step =
+                stronger(step, self.settle(self.actor(change.pid), "mmap", vec![Done::Op(kind)]));
         }
         let living: Vec<Tid> = self.threads.keys().copied().collect();
         self.world.mappings.prune(false, living.into_iter());
@@ -397,19 +347,14 @@ impl Tracer<'_> {
     }
 
     fn kill_doomed(&mut self) {
-        let inside = self
-            .inside
-            .and_then(|tid| self.threads.get(&tid))
-            .map(|thread| thread.program);
+        let inside =
+            self.inside.and_then(|tid| self.threads.get(&tid)).map(|thread| thread.program);
         for program in 0..self.programs.len() {
             if self.programs[program].doomed != Some(Doom::Soon) || inside == Some(program) {
                 continue;
             }
             self.programs[program].doomed = Some(Doom::Sent);
-            let threads = self
-                .threads
-                .values()
-                .filter(|thread| thread.program == program);
+            let threads = self.threads.values().filter(|thread| thread.program == program);
             threads.for_each(|thread| process::kill(thread.process));
         }
     }

@@ -46,14 +46,7 @@ impl Tracer<'_> {
             Call::ExitGroup | Call::Execve | Call::Execveat => return self.go(stop, 0),
             _ => {}
         }
-        match (Ask {
-            tid,
-            call,
-            args: entry.args,
-            world: &self.world,
-        })
-        .decode()
-        {
+        match (Ask { tid, call, args: entry.args, world: &self.world }).decode() {
             None => self.go(stop, 0),
             Some(pending) if pending.alone && self.inside.is_some() => self.wait_at_entry(stop),
             Some(pending) => self.let_in(stop, pending, &entry),
@@ -62,9 +55,7 @@ impl Tracer<'_> {
 
     fn has_siblings(&self, tid: Tid) -> bool {
         let process = self.threads[&tid].process;
-        self.threads
-            .iter()
-            .any(|(other, thread)| *other != tid && thread.process == process)
+        self.threads.iter().any(|(other, thread)| *other != tid && thread.process == process)
     }
 
     fn wait_at_entry(&mut self, stop: Stopped) {
@@ -155,18 +146,14 @@ impl Tracer<'_> {
     }
 
     fn may_go_on(&self, tid: Tid) -> bool {
-        self.threads
-            .get(&tid)
-            .is_some_and(|thread| match thread.state {
-                State::AtExit(..) => true,
-                State::AtEntry(_) => {
-                    let program = &self.programs[thread.program];
-                    !program.held
-                        && program.doomed.is_none()
-                        && !self.leaving.contains(&thread.process)
-                }
-                _ => false,
-            })
+        self.threads.get(&tid).is_some_and(|thread| match thread.state {
+            State::AtExit(..) => true,
+            State::AtEntry(_) => {
+                let program = &self.programs[thread.program];
+                !program.held && program.doomed.is_none() && !self.leaving.contains(&thread.process)
+            }
+            _ => false,
+        })
     }
 
     /// Asks the director who goes on while nobody does; returns whether one has to look again before there is news.
@@ -177,9 +164,8 @@ impl Tracer<'_> {
             if self.killed || !self.programs.iter().any(held) {
                 return false;
             }
-            let standings: Vec<Standing> = (0..self.programs.len())
-                .map(|program| self.standing(program))
-                .collect();
+            let standings: Vec<Standing> =
+                (0..self.programs.len()).map(|program| self.standing(program)).collect();
             if standings.contains(&Standing::Running) {
                 return self.threads.values().any(|thread| waits(&thread.state));
             }
@@ -198,11 +184,7 @@ impl Tracer<'_> {
 
     fn release(&mut self, program: usize) {
         self.programs[program].held = false;
-        for thread in self
-            .threads
-            .values_mut()
-            .filter(|thread| thread.program == program)
-        {
+        for thread in self.threads.values_mut().filter(|thread| thread.program == program) {
             match std::mem::replace(&mut thread.state, State::Running) {
                 State::Held(stop) => drop(stop.go(0)),
                 other => thread.state = other,
@@ -212,11 +194,7 @@ impl Tracer<'_> {
 
     fn standing(&self, program: usize) -> Standing {
         let running = &self.programs[program];
-        let threads = || {
-            self.threads
-                .iter()
-                .filter(|(_, thread)| thread.program == program)
-        };
+        let threads = || self.threads.iter().filter(|(_, thread)| thread.program == program);
         if threads().next().is_none() {
             Standing::Ended
         } else if running.held {

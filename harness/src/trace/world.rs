@@ -50,10 +50,7 @@ pub(super) struct World {
 impl World {
     /// The eyes of a thread.
     pub(super) fn view(&self, tid: i32) -> View<'_> {
-        View {
-            tid,
-            watched: &self.watched,
-        }
+        View { tid, watched: &self.watched }
     }
 
     /// The watched regular file behind a descriptor.
@@ -84,10 +81,7 @@ impl World {
 
     /// The output that a descriptor's file is an end of.
     pub(super) fn stream(&self, stat: &FileStat) -> Option<(usize, Stream)> {
-        let found = self
-            .streams
-            .iter()
-            .find(|(end, _, _)| *end == inode(stat))?;
+        let found = self.streams.iter().find(|(end, _, _)| *end == inode(stat))?;
         Some((found.1, found.2))
     }
 
@@ -103,9 +97,7 @@ impl World {
         let Ok(entries) = std::fs::read_dir(at) else {
             return;
         };
-        let mut names: Vec<_> = entries
-            .filter_map(|entry| Some(entry.ok()?.file_name()))
-            .collect();
+        let mut names: Vec<_> = entries.filter_map(|entry| Some(entry.ok()?.file_name())).collect();
         names.sort(); // so that numbers do not depend on the file system's order
         for name in names {
             self.scan(&at.join(&name), &path.join(&name));
@@ -116,9 +108,7 @@ impl World {
     pub(super) fn open_for_writing(&self, tid: i32) -> Option<BTreeSet<FileId>> {
         let mut found = BTreeSet::new();
         for entry in std::fs::read_dir(format!("/proc/{tid}/fd")).ok()? {
-            let number = entry
-                .ok()
-                .and_then(|entry| entry.file_name().to_str()?.parse().ok());
+            let number = entry.ok().and_then(|entry| entry.file_name().to_str()?.parse().ok());
             let Some(fd) = number else { continue };
             if let Some(file) = self.file_at(tid, fd)
                 && self.writable.contains(&file)

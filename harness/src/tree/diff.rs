@@ -87,12 +87,7 @@ pub fn difference(a: &Tree, b: &Tree) -> Vec<Difference> {
     let paths: BTreeSet<&PathBuf> = a.nodes.keys().chain(b.nodes.keys()).collect();
     let mut found = Vec::new();
     for path in paths {
-        let mut add = |change| {
-            found.push(Difference {
-                path: path.clone(),
-                change,
-            })
-        };
+        let mut add = |change| found.push(Difference { path: path.clone(), change });
         match (a.nodes.get(path), b.nodes.get(path)) {
             (Some(before), None) => add(Change::Removed(before.clone())),
             (None, Some(after)) => add(Change::Added(after.clone())),
@@ -113,35 +108,20 @@ pub fn difference(a: &Tree, b: &Tree) -> Vec<Difference> {
 fn compare_nodes(before: &Node, after: &Node, add: &mut impl FnMut(Change)) {
     match (&before.kind, &after.kind) {
         (NodeKind::File(a), NodeKind::File(b)) if a != b => {
-            add(Change::Bytes {
-                before: a.clone(),
-                after: b.clone(),
-            });
+            add(Change::Bytes { before: a.clone(), after: b.clone() });
         }
         (NodeKind::Link(a), NodeKind::Link(b)) if a != b => {
-            add(Change::Target {
-                before: a.clone(),
-                after: b.clone(),
-            });
+            add(Change::Target { before: a.clone(), after: b.clone() });
         }
-        (a, b) if a != b => add(Change::Kind {
-            before: a.clone(),
-            after: b.clone(),
-        }),
+        (a, b) if a != b => add(Change::Kind { before: a.clone(), after: b.clone() }),
         _ => {}
     }
     if before.mode != after.mode {
-        add(Change::Mode {
-            before: before.mode,
-            after: after.mode,
-        });
+        add(Change::Mode { before: before.mode, after: after.mode });
     }
     let (old_owner, new_owner) = ((before.uid, before.gid), (after.uid, after.gid));
     if old_owner != new_owner {
-        add(Change::Owner {
-            before: old_owner,
-            after: new_owner,
-        });
+        add(Change::Owner { before: old_owner, after: new_owner });
     }
     let names: BTreeSet<&String> = before.xattrs.keys().chain(after.xattrs.keys()).collect();
     for name in names {
@@ -201,14 +181,8 @@ fn describe(kind: &NodeKind) -> String {
         NodeKind::Fifo => "a named pipe".into(),
         NodeKind::Socket => "a socket".into(),
         NodeKind::Device { block, number } => {
-            let (major, minor) = (
-                nix::sys::stat::major(*number),
-                nix::sys::stat::minor(*number),
-            );
-            format!(
-                "a {} device {major}:{minor}",
-                if *block { "block" } else { "character" }
-            )
+            let (major, minor) = (nix::sys::stat::major(*number), nix::sys::stat::minor(*number));
+            format!("a {} device {major}:{minor}", if *block { "block" } else { "character" })
         }
     }
 }
@@ -219,12 +193,8 @@ fn list(names: &BTreeSet<PathBuf>) -> String {
     if names.is_empty() {
         return "none".into();
     }
-    let mut text = names
-        .iter()
-        .take(SHOWN)
-        .map(|name| Shown(name).to_string())
-        .collect::<Vec<_>>()
-        .join(", ");
+    let mut text =
+        names.iter().take(SHOWN).map(|name| Shown(name).to_string()).collect::<Vec<_>>().join(", ");
     if names.len() > SHOWN {
         text += &format!(" and {} more", names.len() - SHOWN);
     }
@@ -251,18 +221,12 @@ impl Display for Difference {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let path = Shown(&self.path);
         match &self.change {
-            Change::Added(node) => write!(
-                f,
-                "{path}: added: {}, mode {:04o}",
-                describe(&node.kind),
-                node.mode
-            ),
-            Change::Removed(node) => write!(
-                f,
-                "{path}: removed: {}, mode {:04o}",
-                describe(&node.kind),
-                node.mode
-            ),
+            Change::Added(node) => {
+                write!(f, "{path}: added: {}, mode {:04o}", describe(&node.kind), node.mode)
+            }
+            Change::Removed(node) => {
+                write!(f, "{path}: removed: {}, mode {:04o}", describe(&node.kind), node.mode)
+            }
             Change::Kind { before, after } => {
                 write!(f, "{path}: {} became {}", describe(before), describe(after))
             }
@@ -270,22 +234,13 @@ impl Display for Difference {
                 write!(f, "{path}: {}", compare_bytes(before, after))
             }
             Change::Target { before, after } => {
-                write!(
-                    f,
-                    "{path}: points to {}, before to {}",
-                    Shown(after),
-                    Shown(before)
-                )
+                write!(f, "{path}: points to {}, before to {}", Shown(after), Shown(before))
             }
             Change::Mode { before, after } => {
                 write!(f, "{path}: mode {after:04o}, before {before:04o}")
             }
             Change::Owner { before, after } => {
-                write!(
-                    f,
-                    "{path}: owner {}:{}, before {}:{}",
-                    after.0, after.1, before.0, before.1
-                )
+                write!(f, "{path}: owner {}:{}, before {}:{}", after.0, after.1, before.0, before.1)
             }
             Change::OtherNames { before, after } => {
                 write!(
@@ -295,11 +250,7 @@ impl Display for Difference {
                     list(before)
                 )
             }
-            Change::Attribute {
-                name,
-                before,
-                after,
-            } => write!(
+            Change::Attribute { name, before, after } => write!(
                 f,
                 "{path}: attribute {}: {}, before {}",
                 bytes::escaped(name.as_bytes()),

@@ -67,10 +67,8 @@ impl Tree {
     pub fn from_identities<K: Hash + Eq>(
         entries: impl IntoIterator<Item = (PathBuf, Node, K)>,
     ) -> Tree {
-        let sorted: BTreeMap<PathBuf, (Node, K)> = entries
-            .into_iter()
-            .map(|(path, node, identity)| (path, (node, identity)))
-            .collect();
+        let sorted: BTreeMap<PathBuf, (Node, K)> =
+            entries.into_iter().map(|(path, node, identity)| (path, (node, identity))).collect();
         // The position of the first name, and how many names there are.
         let mut names: HashMap<&K, (u32, u32)> = HashMap::new();
         for (position, (node, identity)) in (0u32..).zip(sorted.values()) {

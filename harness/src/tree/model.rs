@@ -71,11 +71,8 @@ impl Model {
     /// The model of a tree.
     pub fn new(tree: &Tree) -> Model {
         let folder = Entry::new(Body::Folder(BTreeMap::new()), 0o755, (0, 0));
-        let mut model = Model {
-            inodes: vec![folder],
-            files: HashMap::new(),
-            removed: HashMap::new(),
-        };
+        let mut model =
+            Model { inodes: vec![folder], files: HashMap::new(), removed: HashMap::new() };
         let mut groups: HashMap<u32, Inode> = HashMap::new();
         for (path, node) in &tree.nodes {
             let entry = Entry::of(node);
@@ -125,24 +122,12 @@ impl Model {
 
     fn change(&mut self, kind: &OpKind) -> Result<()> {
         match kind {
-            OpKind::Create {
-                file,
-                path,
-                mode,
-                owner,
-            } => {
+            OpKind::Create { file, path, mode, owner } => {
                 let inode = self.add(Entry::new(Body::File(Default::default()), *mode, *owner));
                 self.files.insert(*file, inode);
-                path.as_ref()
-                    .map_or(Ok(()), |path| self.name_new(path, inode))
+                path.as_ref().map_or(Ok(()), |path| self.name_new(path, inode))
             }
-            OpKind::Write {
-                file,
-                path,
-                offset,
-                data,
-                ..
-            } => {
+            OpKind::Write { file, path, offset, data, .. } => {
                 let bytes = self.bytes_mut(*file, path)?;
                 let start = *offset as usize;
                 let end = start + data.len();
@@ -152,37 +137,23 @@ impl Model {
                 bytes[start..end].copy_from_slice(data);
                 Ok(())
             }
-            OpKind::Truncate {
-                file, path, size, ..
-            } => {
+            OpKind::Truncate { file, path, size, .. } => {
                 self.bytes_mut(*file, path)?.resize(*size as usize, 0);
                 Ok(())
             }
-            OpKind::Allocate {
-                file,
-                path,
-                mode,
-                offset,
-                len,
-            } => {
+            OpKind::Allocate { file, path, mode, offset, len } => {
                 let bytes = self.bytes_mut(*file, path)?;
                 allocate(bytes, *mode, *offset as usize, *len as usize)
                     .map_err(|what| (path.clone(), what))
             }
-            OpKind::Rename {
-                from, to, exchange, ..
-            } => self.rename(from, to, *exchange),
+            OpKind::Rename { from, to, exchange, .. } => self.rename(from, to, *exchange),
             OpKind::Link { file, from, to } => {
                 let inode = self
                     .bind(*file, from.as_deref().unwrap_or(to))
                     .ok_or((to.clone(), "no such file"))?;
                 self.name_new(to, inode)
             }
-            OpKind::Symlink {
-                target,
-                path,
-                owner,
-            } => {
+            OpKind::Symlink { target, path, owner } => {
                 let inode = self.add(Entry::new(Body::Link(target.clone()), 0o777, *owner));
                 self.name_new(path, inode)
             }
@@ -191,23 +162,12 @@ impl Model {
                 let inode = self.add(Entry::new(Body::Folder(BTreeMap::new()), *mode, *owner));
                 self.name_new(path, inode)
             }
-            OpKind::Mknod {
-                path,
-                mode,
-                device,
-                owner,
-            } => {
+            OpKind::Mknod { path, mode, device, owner } => {
                 let body = match mode & 0o170000 {
                     0o010000 => Body::Other(NodeKind::Fifo),
                     0o140000 => Body::Other(NodeKind::Socket),
-                    0o060000 => Body::Other(NodeKind::Device {
-                        block: true,
-                        number: *device,
-                    }),
-                    0o020000 => Body::Other(NodeKind::Device {
-                        block: false,
-                        number: *device,
-                    }),
+                    0o060000 => Body::Other(NodeKind::Device { block: true, number: *device }),
+                    0o020000 => Body::Other(NodeKind::Device { block: false, number: *device }),
                     _ => Body::File(Default::default()),
                 };
                 let inode = self.add(Entry::new(body, mode & 0o7777, *owner));
@@ -217,23 +177,12 @@ impl Model {
                 self.entry_mut(*file, path)?.mode = mode & 0o7777;
                 Ok(())
             }
-            OpKind::Chown {
-                path,
-                file,
-                uid,
-                gid,
-                mode,
-            } => {
+            OpKind::Chown { path, file, uid, gid, mode } => {
                 let entry = self.entry_mut(*file, path)?;
                 (entry.uid, entry.gid, entry.mode) = (*uid, *gid, mode & 0o7777);
                 Ok(())
             }
-            OpKind::Xattr {
-                path,
-                file,
-                name,
-                value,
-            } => {
+            OpKind::Xattr { path, file, name, value } => {
                 let entry = self.entry_mut(*file, path)?;
                 match value {
                     Some(value) => entry.xattrs.insert(name.clone(), value.clone()),
@@ -252,9 +201,7 @@ impl Model {
     }
 
     fn rename(&mut self, from: &Path, to: &Path, exchange: bool) -> Result<()> {
-        let moved = self
-            .find(from)
-            .ok_or_else(|| (from.to_owned(), "no such file"))?;
+        let moved = self.find(from).ok_or_else(|| (from.to_owned(), "no such file"))?;
         let replaced = self.find(to);
         if replaced == Some(moved) {
             return Ok(()); // Two names of one file: rename(2) does nothing.
@@ -354,11 +301,7 @@ impl Model {
         while let Some((path, inode)) = open.pop() {
             let entry = &self.inodes[inode.0];
             if let Body::Folder(children) = &entry.body {
-                open.extend(
-                    children
-                        .iter()
-                        .map(|(name, inode)| (path.join(name), *inode)),
-                );
+                open.extend(children.iter().map(|(name, inode)| (path.join(name), *inode)));
             }
             entries.push((path, entry.node(), inode));
         }
@@ -374,18 +317,14 @@ impl Model {
         if let Some(inode) = self.files.get(&file) {
             return Some(*inode);
         }
-        let inode = self
-            .find(path)
-            .or_else(|| self.removed.get(path).copied())?;
+        let inode = self.find(path).or_else(|| self.removed.get(path).copied())?;
         self.files.insert(file, inode);
         Some(inode)
     }
 
     fn folder_mut(&mut self, path: &Path) -> Result<&mut BTreeMap<OsString, Inode>> {
         let parent = path.parent().unwrap_or(Path::new(""));
-        let inode = self
-            .find(parent)
-            .ok_or_else(|| (parent.to_owned(), "no such folder"))?;
+        let inode = self.find(parent).ok_or_else(|| (parent.to_owned(), "no such folder"))?;
         match &mut self.inodes[inode.0].body {
             Body::Folder(names) => Ok(names),
             _ => Err((parent.to_owned(), "not a folder")),
@@ -393,10 +332,7 @@ impl Model {
     }
 
     fn name(&mut self, path: &Path, inode: Inode) -> Result<()> {
-        let name = path
-            .file_name()
-            .ok_or_else(|| (path.to_owned(), "no name"))?
-            .to_owned();
+        let name = path.file_name().ok_or_else(|| (path.to_owned(), "no name"))?.to_owned();
         self.folder_mut(path)?.insert(name, inode);
         Ok(())
     }
@@ -409,10 +345,7 @@ impl Model {
     }
 
     fn unname(&mut self, path: &Path) -> Result<()> {
-        let name = path
-            .file_name()
-            .ok_or_else(|| (path.to_owned(), "no name"))?
-            .to_owned();
+        let name = path.file_name().ok_or_else(|| (path.to_owned(), "no name"))?.to_owned();
         let inode = self
             .folder_mut(path)?
             .remove(&name)
@@ -422,9 +355,7 @@ impl Model {
     }
 
     fn bytes_mut(&mut self, file: FileId, path: &Path) -> Result<&mut Vec<u8>> {
-        let inode = self
-            .bind(file, path)
-            .ok_or_else(|| (path.to_owned(), "no such file"))?;
+        let inode = self.bind(file, path).ok_or_else(|| (path.to_owned(), "no such file"))?;
         match &mut self.inodes[inode.0].body {
             Body::File(bytes) => Ok(std::sync::Arc::make_mut(bytes)),
             _ => Err((path.to_owned(), "not a regular file")),
@@ -487,13 +418,7 @@ fn allocate(
 
 impl Entry {
     fn new(body: Body, mode: u32, (uid, gid): (u32, u32)) -> Entry {
-        Entry {
-            body,
-            mode: mode & 0o7777,
-            uid,
-            gid,
-            xattrs: BTreeMap::new(),
-        }
+        Entry { body, mode: mode & 0o7777, uid, gid, xattrs: BTreeMap::new() }
     }
 
     fn of(node: &Node) -> Entry {
@@ -503,13 +428,7 @@ impl Entry {
             NodeKind::Link(target) => Body::Link(target.clone()),
             other => Body::Other(other.clone()),
         };
-        Entry {
-            body,
-            mode: node.mode,
-            uid: node.uid,
-            gid: node.gid,
-            xattrs: node.xattrs.clone(),
-        }
+        Entry { body, mode: node.mode, uid: node.uid, gid: node.gid, xattrs: node.xattrs.clone() }
     }
 
     fn node(&self) -> Node {
@@ -520,13 +439,6 @@ impl Entry {
             Body::Other(kind) => kind.clone(),
         };
         let (mode, uid, gid) = (self.mode, self.uid, self.gid);
-        Node {
-            kind,
-            mode,
-            uid,
-            gid,
-            hard_link: None,
-            xattrs: self.xattrs.clone(),
-        }
+        Node { kind, mode, uid, gid, hard_link: None, xattrs: self.xattrs.clone() }
     }
 }

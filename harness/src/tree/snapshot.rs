@@ -26,11 +26,7 @@ pub struct SnapshotError {
 
 /// Turns an I/O error into one that says what was tried and where.
 fn failed(what: &'static str, path: &Path) -> impl FnOnce(io::Error) -> SnapshotError {
-    move |source| SnapshotError {
-        what,
-        path: path.to_owned(),
-        source,
-    }
+    move |source| SnapshotError { what, path: path.to_owned(), source }
 }
 
 /// Device and inode number.
@@ -47,15 +43,9 @@ type Inode = (u64, u64);
 pub fn read(root: &Path) -> Result<Tree, SnapshotError> {
     let found = fs::symlink_metadata(root).map_err(failed("read", root))?;
     if !found.is_dir() {
-        return Err(failed("read", root)(io::Error::from(
-            io::ErrorKind::NotADirectory,
-        )));
+        return Err(failed("read", root)(io::Error::from(io::ErrorKind::NotADirectory)));
     }
-    let mut reader = Reader {
-        root,
-        entries: Vec::new(),
-        contents: HashMap::new(),
-    };
+    let mut reader = Reader { root, entries: Vec::new(), contents: HashMap::new() };
     reader.entry(PathBuf::new(), root)?;
     Ok(Tree::from_identities(reader.entries))
 }
@@ -80,11 +70,7 @@ impl Reader<'_> {
         };
         let is_folder = kind == NodeKind::Folder;
         let node = Node {
-            mode: if metadata.is_symlink() {
-                0o777
-            } else {
-                metadata.mode() & 0o7777
-            },
+            mode: if metadata.is_symlink() { 0o777 } else { metadata.mode() & 0o7777 },
             uid: metadata.uid(),
             gid: metadata.gid(),
             hard_link: None,
@@ -121,10 +107,7 @@ impl Reader<'_> {
         } else if file_type.is_socket() {
             NodeKind::Socket
         } else {
-            NodeKind::Device {
-                block: file_type.is_block_device(),
-                number: metadata.rdev(),
-            }
+            NodeKind::Device { block: file_type.is_block_device(), number: metadata.rdev() }
         })
     }
 
@@ -212,23 +195,15 @@ fn place(tree: &Tree, path: &Path, root: &Path) -> Result<PathBuf, SnapshotError
     let reject =
         |why: &str| failed("write", path)(io::Error::new(io::ErrorKind::InvalidInput, why));
     if path.as_os_str().is_empty() {
-        let folder = tree
-            .nodes
-            .get(path)
-            .is_some_and(|node| node.kind == NodeKind::Folder);
+        let folder = tree.nodes.get(path).is_some_and(|node| node.kind == NodeKind::Folder);
         return if folder {
             Ok(root.to_owned())
         } else {
             Err(reject("the top of a tree is a folder"))
         };
     }
-    if !path
-        .components()
-        .all(|part| matches!(part, Component::Normal(_)))
-    {
-        return Err(reject(
-            "a path of a tree is relative and has no `.` or `..`",
-        ));
+    if !path.components().all(|part| matches!(part, Component::Normal(_))) {
+        return Err(reject("a path of a tree is relative and has no `.` or `..`"));
     }
     match path.parent().and_then(|parent| tree.nodes.get(parent)) {
         Some(parent) if parent.kind == NodeKind::Folder => Ok(root.join(path)),
@@ -255,14 +230,8 @@ fn create(node: &Node, full: &Path) -> Result<(), SnapshotError> {
         }
         NodeKind::Fifo => make_node(full, SFlag::S_IFIFO, 0),
         NodeKind::Socket => make_node(full, SFlag::S_IFSOCK, 0),
-        NodeKind::Device {
-            block: true,
-            number,
-        } => make_node(full, SFlag::S_IFBLK, *number),
-        NodeKind::Device {
-            block: false,
-            number,
-        } => make_node(full, SFlag::S_IFCHR, *number),
+        NodeKind::Device { block: true, number } => make_node(full, SFlag::S_IFBLK, *number),
+        NodeKind::Device { block: false, number } => make_node(full, SFlag::S_IFCHR, *number),
     }
 }
 

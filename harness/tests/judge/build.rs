@@ -22,23 +22,17 @@ pub(crate) fn tree(files: &[(&str, &str)]) -> Tree {
         xattrs: Default::default(),
     };
     let mut tree = Tree::default();
-    tree.nodes
-        .insert(PathBuf::new(), node(NodeKind::Folder, 0o755));
+    tree.nodes.insert(PathBuf::new(), node(NodeKind::Folder, 0o755));
     for (path, text) in files {
-        tree.nodes.insert(
-            path.into(),
-            node(NodeKind::File(text.as_bytes().to_vec().into()), 0o644),
-        );
+        tree.nodes
+            .insert(path.into(), node(NodeKind::File(text.as_bytes().to_vec().into()), 0o644));
     }
     tree
 }
 
 /// The state is these paths.
 pub(crate) fn state(paths: &[&str]) -> State {
-    State {
-        paths: paths.iter().map(PathBuf::from).collect(),
-        ..State::default()
-    }
+    State { paths: paths.iter().map(PathBuf::from).collect(), ..State::default() }
 }
 
 /// A log that is written by calls; it numbers its ops itself.
@@ -51,24 +45,13 @@ pub(crate) struct Log {
 
 impl Log {
     pub(crate) fn what(mut self, what: What) -> Log {
-        self.events.push(Event {
-            actor: Actor {
-                program: 0,
-                pid: 1,
-                tid: 1,
-            },
-            what,
-        });
+        self.events.push(Event { actor: Actor { program: 0, pid: 1, tid: 1 }, what });
         self
     }
 
     pub(crate) fn op(mut self, kind: OpKind) -> Log {
         self.ops += 1;
-        let op = Op {
-            number: self.ops,
-            call: kind.word().to_owned(),
-            kind,
-        };
+        let op = Op { number: self.ops, call: kind.word().to_owned(), kind };
         self.what(What::Op(op))
     }
 
@@ -80,46 +63,24 @@ impl Log {
     pub(crate) fn create(mut self, path: &str) -> Log {
         let file = FileId(self.files.len() as u32);
         self.files.insert(path.into(), file);
-        self.op(OpKind::Create {
-            file,
-            path: Some(path.into()),
-            mode: 0o644,
-            owner: (0, 0),
-        })
+        self.op(OpKind::Create { file, path: Some(path.into()), mode: 0o644, owner: (0, 0) })
     }
 
     pub(crate) fn truncate(mut self, path: &str) -> Log {
         let file = self.file(path);
-        self.op(OpKind::Truncate {
-            file,
-            path: path.into(),
-            size: 0,
-            by_open: true,
-        })
+        self.op(OpKind::Truncate { file, path: path.into(), size: 0, by_open: true })
     }
 
     pub(crate) fn write(mut self, path: &str, offset: u64, text: &str) -> Log {
         let file = self.file(path);
         let data = text.as_bytes().to_vec().into();
-        self.op(OpKind::Write {
-            file,
-            path: path.into(),
-            offset,
-            data,
-            append: false,
-        })
+        self.op(OpKind::Write { file, path: path.into(), offset, data, append: false })
     }
 
     pub(crate) fn append(mut self, path: &str, offset: u64, text: &str) -> Log {
         let file = self.file(path);
         let data = text.as_bytes().to_vec().into();
-        self.op(OpKind::Write {
-            file,
-            path: path.into(),
-            offset,
-            data,
-            append: true,
-        })
+        self.op(OpKind::Write { file, path: path.into(), offset, data, append: true })
     }
 
     pub(crate) fn rename(mut self, from: &str, to: &str) -> Log {
@@ -136,19 +97,12 @@ impl Log {
 
     pub(crate) fn sync(mut self, path: &str) -> Log {
         let file = self.file(path);
-        self.op(OpKind::Sync {
-            file,
-            path: path.into(),
-            data_only: false,
-        })
+        self.op(OpKind::Sync { file, path: path.into(), data_only: false })
     }
 
     pub(crate) fn close(mut self, path: &str) -> Log {
         let file = self.file(path);
-        self.what(What::Close {
-            file,
-            path: path.into(),
-        })
+        self.what(What::Close { file, path: path.into() })
     }
 
     pub(crate) fn mark(self, name: &str) -> Log {
@@ -156,18 +110,12 @@ impl Log {
     }
 
     pub(crate) fn says(self, line: &str) -> Log {
-        self.what(What::Output {
-            stream: Stream::Stdout,
-            bytes: line.as_bytes().to_vec(),
-        })
+        self.what(What::Output { stream: Stream::Stdout, bytes: line.as_bytes().to_vec() })
     }
 
     /// Replaces `s.json` by temp file and rename.
     pub(crate) fn replace(self, text: &str) -> Log {
-        self.create("t")
-            .write("t", 0, text)
-            .close("t")
-            .rename("t", "s.json")
+        self.create("t").write("t", 0, text).close("t").rename("t", "s.json")
     }
 }
 
@@ -186,27 +134,15 @@ pub(crate) fn texts(versions: &Versions, path: &str) -> Vec<String> {
         Some(bytes) => String::from_utf8_lossy(bytes).into_owned(),
         None => "-".to_owned(),
     };
-    versions
-        .all
-        .iter()
-        .map(|version| text(&version.image))
-        .collect()
+    versions.all.iter().map(|version| text(&version.image)).collect()
 }
 
 /// A run that began at `start`, left `end`, and ended with this exit after saying this on standard error.
 pub(crate) fn outcome(state: &State, start: &Tree, end: &Tree, exit: Exit, said: &str) -> Outcome {
-    let finish = End {
-        exit,
-        stdout: Vec::new(),
-        stderr: said.as_bytes().to_vec(),
-        elapsed: Duration::ZERO,
-    };
-    let trace = Trace {
-        events: Vec::new(),
-        ends: Vec::new(),
-        gaps: Vec::new(),
-        elapsed: Duration::ZERO,
-    };
+    let finish =
+        End { exit, stdout: Vec::new(), stderr: said.as_bytes().to_vec(), elapsed: Duration::ZERO };
+    let trace =
+        Trace { events: Vec::new(), ends: Vec::new(), gaps: Vec::new(), elapsed: Duration::ZERO };
     Outcome {
         start: Arc::new(start.clone()),
         end: Arc::new(end.clone()),
@@ -232,12 +168,7 @@ pub(crate) fn controls(
         of_version.insert(version.image.clone(), run(text.as_deref()));
     }
     let began_with_state = !versions.all[0].image.is_nothing();
-    Controls {
-        of_version,
-        none: run(None),
-        masks: Masks::default(),
-        began_with_state,
-    }
+    Controls { of_version, none: run(None), masks: Masks::default(), began_with_state }
 }
 
 /// What that recovery makes of one text.

@@ -30,14 +30,7 @@ impl Case {
         );
         let controls = controls(&versions, recovery);
         // A kill before the end has promised nothing.
-        Case {
-            state,
-            versions: Versions {
-                promised: 0,
-                ..versions
-            },
-            controls,
-        }
+        Case { state, versions: Versions { promised: 0, ..versions }, controls }
     }
 
     fn judge(&self, survivor: &str, outcome: &Outcome) -> Verdict {
@@ -57,13 +50,7 @@ impl Case {
     fn word(&self, survivor: &str, end: Result<&str, &str>) -> Word {
         let start = tree(&[("s.json", survivor)]);
         let outcome = match end {
-            Ok(end) => outcome(
-                &self.state,
-                &start,
-                &tree(&[("s.json", end)]),
-                Exit::Code(0),
-                "",
-            ),
+            Ok(end) => outcome(&self.state, &start, &tree(&[("s.json", end)]), Exit::Code(0), ""),
             Err(said) => outcome(&self.state, &start, &start, Exit::Code(1), said),
         };
         self.judge(survivor, &outcome).word
@@ -74,11 +61,7 @@ impl Case {
 fn a_whole_version_that_recovers_is_good() {
     let case = Case::new(&works_on);
     assert_eq!(case.word("{a}", Ok("{A}")), Word::Old);
-    assert_eq!(
-        case.word("{ab}", Ok("{AB}")),
-        Word::New,
-        "its rename was the last change"
-    );
+    assert_eq!(case.word("{ab}", Ok("{AB}")), Word::New, "its rename was the last change");
     assert_eq!(case.word("{abc}", Ok("{ABC}")), Word::New);
 }
 
@@ -87,11 +70,7 @@ fn no_version_is_torn_whatever_the_recovery_makes_of_it() {
     let case = Case::new(&works_on);
     assert_eq!(case.word("{ab", Err("Traceback")), Word::Torn);
     assert_eq!(case.word("{ab", Ok("{AB")), Word::Torn);
-    assert_eq!(
-        case.word("", Ok("FRESH")),
-        Word::Torn,
-        "starting over proves nothing"
-    );
+    assert_eq!(case.word("", Ok("FRESH")), Word::Torn, "starting over proves nothing");
 }
 
 #[test]
@@ -110,15 +89,9 @@ fn a_recovery_that_mends_is_recovered() {
 #[test]
 fn a_refusal_names_the_file_and_leaves_it_alone() {
     let case = Case::new(&works_on);
-    assert_eq!(
-        case.word("{a}", Err("error: s.json: locked")),
-        Word::Refused
-    );
+    assert_eq!(case.word("{a}", Err("error: s.json: locked")), Word::Refused);
     assert_eq!(case.word("{a}", Err("error: locked")), Word::Crashed);
-    assert_eq!(
-        case.word("{a}", Err("Traceback:\n  open('s.json')")),
-        Word::Crashed
-    );
+    assert_eq!(case.word("{a}", Err("Traceback:\n  open('s.json')")), Word::Crashed);
     let (start, end) = (tree(&[("s.json", "{a}")]), tree(&[("s.json", "{}")]));
     let changed = outcome(&case.state, &start, &end, Exit::Code(1), "s.json: bad");
     assert_eq!(case.judge("{a}", &changed).word, Word::Crashed);
@@ -129,11 +102,7 @@ fn a_recovery_that_does_not_end_is_hung() {
     let case = Case::new(&works_on);
     let start = tree(&[("s.json", "{a}")]);
     assert_eq!(
-        case.judge(
-            "{a}",
-            &outcome(&case.state, &start, &start, Exit::TimedOut, "")
-        )
-        .word,
+        case.judge("{a}", &outcome(&case.state, &start, &start, Exit::TimedOut, "")).word,
         Word::Hung
     );
 }
@@ -160,20 +129,10 @@ fn the_end_of_a_later_version_is_not_the_right_end_of_an_earlier_one() {
 fn work_that_stands_twice_is_repeated() {
     let lines = |text: Option<&str>| Ok(format!("{}done\n", text.unwrap_or("")));
     let state = state(&["s.json"]);
-    let versions = found(
-        &tree(&[("s.json", "one\n")]),
-        &Log::default().replace("one\ntwo\n"),
-        &state,
-    );
+    let versions =
+        found(&tree(&[("s.json", "one\n")]), &Log::default().replace("one\ntwo\n"), &state);
     let controls = controls(&versions, &lines);
-    let case = Case {
-        state,
-        versions: Versions {
-            promised: 0,
-            ..versions
-        },
-        controls,
-    };
+    let case = Case { state, versions: Versions { promised: 0, ..versions }, controls };
     assert_eq!(case.word("one\n", Ok("one\none\ndone\n")), Word::Repeated);
     assert_eq!(
         case.word("one\n", Ok("one\nthree\ndone\n")),
@@ -188,11 +147,7 @@ fn older_than_what_was_promised_is_lost() {
     case.versions.promised = 1;
     assert_eq!(case.word("{a}", Ok("{A}")), Word::Lost);
     assert_eq!(case.word("{ab}", Ok("{AB}")), Word::New);
-    assert_eq!(
-        case.word("{ab}", Ok("{A}")),
-        Word::Lost,
-        "the end belongs to an older one"
-    );
+    assert_eq!(case.word("{ab}", Ok("{A}")), Word::Lost, "the end belongs to an older one");
 }
 
 #[test]
@@ -249,14 +204,10 @@ fn a_doubtful_version_from_which_the_recovery_begins_anew_is_struck_off() {
 #[test]
 fn the_end_is_a_version_also_where_it_came_by_a_close() {
     let state = state(&["s.json"]);
-    let log = Log::default()
-        .truncate("s.json")
-        .write("s.json", 0, "b")
-        .close("s.json");
+    let log = Log::default().truncate("s.json").write("s.json", 0, "b").close("s.json");
     let versions = found(&tree(&[("s.json", "a")]), &log, &state);
-    let fresh = controls(&versions, &|text| {
-        Ok(if text == Some("a") { "A" } else { "FRESH" }.into())
-    });
+    let fresh =
+        controls(&versions, &|text| Ok(if text == Some("a") { "A" } else { "FRESH" }.into()));
     assert_eq!(fresh.standing(&versions), [true, true]);
 }
 

@@ -16,14 +16,8 @@ use super::build::{Log, controls, found, outcome, state, tree};
 #[test]
 fn damage_must_be_refused_by_name_with_the_bytes_untouched() {
     let state = state(&["s.json"]);
-    let versions = found(
-        &tree(&[("s.json", "a")]),
-        &Log::default().replace("b"),
-        &state,
-    );
-    let controls = controls(&versions, &|text| {
-        Ok(text.map_or("fresh".into(), str::to_uppercase))
-    });
+    let versions = found(&tree(&[("s.json", "a")]), &Log::default().replace("b"), &state);
+    let controls = controls(&versions, &|text| Ok(text.map_or("fresh".into(), str::to_uppercase)));
     let start = tree(&[("s.json", "?")]);
     let damaged = state.image(&start);
     let judge = |end: &str, exit, said: &str| {
@@ -47,11 +41,7 @@ fn damage_must_be_refused_by_name_with_the_bytes_untouched() {
         ("?", Exit::Code(0), "warning: s.json", Word::Accepted),
     ] {
         let verdict = judge(end, exit, said);
-        assert_eq!(
-            (verdict.word, verdict.grade),
-            (word, Grade::Fault),
-            "{end} {exit} {said}"
-        );
+        assert_eq!((verdict.word, verdict.grade), (word, Grade::Fault), "{end} {exit} {said}");
     }
 }
 
@@ -70,25 +60,16 @@ fn sides(ends: &[(Exit, bool)]) -> Vec<Side> {
 /// Each process adds its letter.
 fn overlap(ends: &[(Exit, bool)], end: &str) -> Word {
     let state = state(&["s.json"]);
-    let text = |order: &[usize]| {
-        order
-            .iter()
-            .map(|side| ["a", "b", "c"][*side])
-            .collect::<String>()
-    };
+    let text =
+        |order: &[usize]| order.iter().map(|side| ["a", "b", "c"][*side]).collect::<String>();
     let image = |text: &str| state.image(&tree(&[("s.json", text)]));
     let all: Vec<Vec<usize>> = orders(ends.len());
     let serial: Vec<Serial> = all
         .iter()
-        .map(|order| Serial {
-            order: order.clone(),
-            image: image(&text(order)),
-        })
+        .map(|order| Serial { order: order.clone(), image: image(&text(order)) })
         .collect();
-    let contents: BTreeSet<Content> = serial
-        .iter()
-        .flat_map(|serial| serial.image.files.values().cloned())
-        .collect();
+    let contents: BTreeSet<Content> =
+        serial.iter().flat_map(|serial| serial.image.files.values().cloned()).collect();
     let whole: BTreeMap<_, _> = [("s.json".into(), contents)].into();
     let case = OverlapCase {
         sides: &sides(ends),
@@ -102,21 +83,14 @@ fn overlap(ends: &[(Exit, bool)], end: &str) -> Word {
 
 #[test]
 fn an_overlap_must_end_as_some_order_would() {
-    let (did, refused, failed) = (
-        (Exit::Code(0), true),
-        (Exit::Code(75), false),
-        (Exit::Code(1), true),
-    );
+    let (did, refused, failed) =
+        ((Exit::Code(0), true), (Exit::Code(75), false), (Exit::Code(1), true));
     assert_eq!(overlap(&[did, did], "ab"), Word::Serial);
     assert_eq!(overlap(&[did, did], "ba"), Word::Serial);
     assert_eq!(overlap(&[did, refused], "a"), Word::Serial);
     assert_eq!(overlap(&[did, did], "a"), Word::Lost);
     assert_eq!(overlap(&[did, did], ""), Word::Lost);
-    assert_eq!(
-        overlap(&[did, failed], "a"),
-        Word::Diverged,
-        "it failed and had changed something"
-    );
+    assert_eq!(overlap(&[did, failed], "a"), Word::Diverged, "it failed and had changed something");
     assert_eq!(overlap(&[did, refused], "b"), Word::Diverged);
     assert_eq!(overlap(&[did, did], "a?"), Word::Torn);
     assert_eq!(overlap(&[did, (Exit::TimedOut, false)], "a"), Word::Hung);
@@ -127,10 +101,7 @@ fn an_overlap_must_end_as_some_order_would() {
 
 #[test]
 fn every_order_of_every_subset() {
-    assert_eq!(
-        orders(2),
-        [vec![], vec![0], vec![1], vec![0, 1], vec![1, 0]]
-    );
+    assert_eq!(orders(2), [vec![], vec![0], vec![1], vec![0, 1], vec![1, 0]]);
     assert_eq!(orders(3).len(), 1 + 3 + 6 + 6);
 }
 
@@ -140,25 +111,13 @@ fn with_nothing_to_do_nothing_may_happen() {
     let start = tree(&[("s.json", "a")]);
     let run = |log: Log, end: &str, exit| {
         let mut outcome = outcome(&state, &start, &tree(&[("s.json", end)]), exit, "");
-        let trace = Trace {
-            events: log.events,
-            ..Trace::clone(&outcome.trace)
-        };
+        let trace = Trace { events: log.events, ..Trace::clone(&outcome.trace) };
         outcome.trace = Arc::new(trace);
         judge_idle(&outcome, &["called".to_owned()]).word
     };
-    assert_eq!(
-        run(Log::default().mark("other"), "a", Exit::Code(0)),
-        Word::Unchanged
-    );
-    assert_eq!(
-        run(Log::default().mark("called"), "a", Exit::Code(0)),
-        Word::Repeated
-    );
-    assert_eq!(
-        run(Log::default().replace("a"), "a", Exit::Code(0)),
-        Word::Repeated
-    );
+    assert_eq!(run(Log::default().mark("other"), "a", Exit::Code(0)), Word::Unchanged);
+    assert_eq!(run(Log::default().mark("called"), "a", Exit::Code(0)), Word::Repeated);
+    assert_eq!(run(Log::default().replace("a"), "a", Exit::Code(0)), Word::Repeated);
     assert_eq!(run(Log::default(), "b", Exit::Code(0)), Word::Diverged);
     assert_eq!(run(Log::default(), "a", Exit::Code(1)), Word::Crashed);
     assert_eq!(run(Log::default(), "a", Exit::TimedOut), Word::Hung);
@@ -170,20 +129,10 @@ fn an_alarm_exits_non_zero_says_it_and_changes_nothing() {
     let start = tree(&[("s.json", "a")]);
     let says = regex::bytes::Regex::new("older than").expect("a good expression");
     let run = |end: &str, exit, said: &str| {
-        judge_alert(
-            &outcome(&state, &start, &tree(&[("s.json", end)]), exit, said),
-            &says,
-        )
-        .word
+        judge_alert(&outcome(&state, &start, &tree(&[("s.json", end)]), exit, said), &says).word
     };
-    assert_eq!(
-        run("a", Exit::Code(1), "x\npending older than 7d\n"),
-        Word::Noticed
-    );
-    assert_eq!(
-        run("a", Exit::Code(0), "pending older than 7d"),
-        Word::Unnoticed
-    );
+    assert_eq!(run("a", Exit::Code(1), "x\npending older than 7d\n"), Word::Noticed);
+    assert_eq!(run("a", Exit::Code(0), "pending older than 7d"), Word::Unnoticed);
     assert_eq!(run("a", Exit::Code(1), "no such file"), Word::Unnoticed);
     assert_eq!(run("a", Exit::Code(0), ""), Word::Unnoticed);
     assert_eq!(run("b", Exit::Code(1), "older than"), Word::Diverged);
@@ -196,29 +145,16 @@ fn links_modes_and_owners_must_be_kept() {
     let before = tree(&[("s.json", "a")]);
     let with = |change: &dyn Fn(&mut Node)| {
         let mut after = before.clone();
-        change(
-            after
-                .nodes
-                .get_mut(std::path::Path::new("s.json"))
-                .expect("it is there"),
-        );
+        change(after.nodes.get_mut(std::path::Path::new("s.json")).expect("it is there"));
         after
     };
     let changes = |after| metadata_changes(&before, &after, &state);
     assert_eq!(
-        changes(with(
-            &|node| node.kind = NodeKind::File(b"b".to_vec().into())
-        )),
+        changes(with(&|node| node.kind = NodeKind::File(b"b".to_vec().into()))),
         Vec::<String>::new()
     );
-    assert_eq!(
-        changes(with(&|node| node.mode = 0o600)),
-        ["s.json: mode 0644 became 0600"]
-    );
-    assert_eq!(
-        changes(with(&|node| node.uid = 7)),
-        ["s.json: owner 0:0 became 7:0"]
-    );
+    assert_eq!(changes(with(&|node| node.mode = 0o600)), ["s.json: mode 0644 became 0600"]);
+    assert_eq!(changes(with(&|node| node.uid = 7)), ["s.json: owner 0:0 became 7:0"]);
     let linked = with(&|node| node.kind = NodeKind::Link("real".into()));
     assert_eq!(
         metadata_changes(&linked, &before, &state),

@@ -56,10 +56,7 @@ fn an_overwrite_in_place_has_versions_at_sync_mark_and_close() {
     let found = found(&tree(&[("s.json", "aaa")]), &log, &state(&["s.json"]));
     assert_eq!(texts(&found, "s.json"), ["aaa", "baa", "bca", "bcd"]);
     let origins: Vec<Origin> = found.all.iter().map(|version| version.origin).collect();
-    assert_eq!(
-        origins,
-        [Origin::Start, Origin::Sync, Origin::Mark, Origin::Close]
-    );
+    assert_eq!(origins, [Origin::Start, Origin::Sync, Origin::Mark, Origin::Close]);
 }
 
 #[test]
@@ -75,30 +72,18 @@ fn whole_lines_appended_are_versions_and_half_lines_are_none() {
 #[test]
 fn a_set_has_a_version_when_each_changed_file_has_a_new_one() {
     let before = tree(&[("s.json", "a"), ("u", "1"), ("same", "x")]);
-    let log = Log::default()
-        .replace("b")
-        .create("t2")
-        .write("t2", 0, "2")
-        .rename("t2", "u")
-        .replace("c");
+    let log =
+        Log::default().replace("b").create("t2").write("t2", 0, "2").rename("t2", "u").replace("c");
     let found = found(&before, &log, &state(&["s.json", "u", "same"]));
     assert_eq!(texts(&found, "s.json"), ["a", "b", "c"]);
-    assert_eq!(
-        texts(&found, "u"),
-        ["1", "2", "2"],
-        "the end is a version, whatever came before"
-    );
+    assert_eq!(texts(&found, "u"), ["1", "2", "2"], "the end is a version, whatever came before");
 }
 
 #[test]
 fn a_run_that_was_cut_knows_what_it_did_not_come_to() {
     let before = tree(&[("s.json", "a"), ("u", "1")]);
     let state = state(&["s.json", "u"]);
-    let whole = Log::default()
-        .replace("b")
-        .create("t2")
-        .write("t2", 0, "2")
-        .rename("t2", "u");
+    let whole = Log::default().replace("b").create("t2").write("t2", 0, "2").rename("t2", "u");
     let whole = found(&before, &whole, &state);
     let cut = Log::default().replace("b");
     let promises = Promises::default();
@@ -109,12 +94,8 @@ fn a_run_that_was_cut_knows_what_it_did_not_come_to() {
 #[test]
 fn a_mark_between_two_files_is_a_version_of_the_set() {
     let before = tree(&[("s.json", "a"), ("u", "1")]);
-    let log = Log::default()
-        .replace("b")
-        .mark("m")
-        .create("t2")
-        .write("t2", 0, "2")
-        .rename("t2", "u");
+    let log =
+        Log::default().replace("b").mark("m").create("t2").write("t2", 0, "2").rename("t2", "u");
     let found = found(&before, &log, &state(&["s.json", "u"]));
     assert_eq!(texts(&found, "s.json"), ["a", "b", "b"]);
     assert_eq!(texts(&found, "u"), ["1", "1", "2"]);
@@ -124,33 +105,18 @@ fn a_mark_between_two_files_is_a_version_of_the_set() {
 fn output_promises_what_is_visible_and_an_ack_the_next_version() {
     let before = tree(&[("s.json", "a")]);
     let cut = |log: &Log, promises: &Promises| {
-        versions(
-            &before,
-            &log.events,
-            &state(&["s.json"]),
-            promises,
-            Some(&Versions::default()),
-        )
-        .expect("the log fits")
-        .promised
+        versions(&before, &log.events, &state(&["s.json"]), promises, Some(&Versions::default()))
+            .expect("the log fits")
+            .promised
     };
     let log = Log::default().says("saved\n");
     assert_eq!(cut(&log, &Promises::default()), 0, "the start was visible");
-    let line = Promises {
-        lines: vec![regex("^saved$")],
-        ..Promises::default()
-    };
+    let line = Promises { lines: vec![regex("^saved$")], ..Promises::default() };
     assert_eq!(cut(&log, &line), 1);
     assert_eq!(cut(&Log::default().says("not saved\n"), &line), 0);
-    let mark = Promises {
-        marks: vec!["saved".into()],
-        ..Promises::default()
-    };
+    let mark = Promises { marks: vec!["saved".into()], ..Promises::default() };
     assert_eq!(cut(&Log::default().mark("saved"), &mark), 1);
-    assert_eq!(
-        cut(&Log::default().replace("b").says("x"), &Promises::default()),
-        1
-    );
+    assert_eq!(cut(&Log::default().replace("b").says("x"), &Promises::default()), 1);
 }
 
 #[test]
@@ -159,32 +125,18 @@ fn a_state_behind_a_link_is_followed() {
     let node = before.nodes[std::path::Path::new("real")].clone();
     before.nodes.insert(
         "s.json".into(),
-        crashlab::tree::Node {
-            kind: crashlab::tree::NodeKind::Link("real".into()),
-            ..node
-        },
+        crashlab::tree::Node { kind: crashlab::tree::NodeKind::Link("real".into()), ..node },
     );
-    let log = Log::default()
-        .create("t")
-        .write("t", 0, "b")
-        .rename("t", "real");
+    let log = Log::default().create("t").write("t", 0, "b").rename("t", "real");
     let found = found(&before, &log, &state(&["s.json"]));
     assert_eq!(texts(&found, "s.json"), ["a", "b"]);
 }
 
 #[test]
 fn a_log_that_does_not_fit_is_an_error() {
-    let log = Log::default().op(OpKind::Unlink {
-        path: "nothing".into(),
-    });
-    let error = versions(
-        &tree(&[]),
-        &log.events,
-        &state(&["s.json"]),
-        &Promises::default(),
-        None,
-    )
-    .unwrap_err();
+    let log = Log::default().op(OpKind::Unlink { path: "nothing".into() });
+    let error = versions(&tree(&[]), &log.events, &state(&["s.json"]), &Promises::default(), None)
+        .unwrap_err();
     assert_eq!(
         error.to_string(),
         "op 1 (unlink) does not fit the recorded tree: nothing: no such file"

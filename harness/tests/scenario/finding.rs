@@ -15,11 +15,7 @@ fn put(folder: &Path, files: &[&str]) {
 }
 
 fn names(paths: &[PathBuf]) -> Vec<String> {
-    load(paths)
-        .unwrap()
-        .into_iter()
-        .map(|scenario| scenario.name)
-        .collect()
+    load(paths).unwrap().into_iter().map(|scenario| scenario.name).collect()
 }
 
 #[test]
@@ -44,19 +40,13 @@ fn a_folder_is_searched_and_what_holds_no_scenarios_is_passed_over() {
             "target.toml",
         ],
     );
-    assert_eq!(
-        names(&[folder.path().to_owned()]),
-        ["a/deep/er", "a/one", "a/two", "b", "target"]
-    );
+    assert_eq!(names(&[folder.path().to_owned()]), ["a/deep/er", "a/one", "a/two", "b", "target"]);
 }
 
 #[test]
 fn a_given_package_is_searched_but_its_own_files_are_none() {
     let folder = tempfile::tempdir().unwrap();
-    put(
-        folder.path(),
-        &["Cargo.toml", "clippy.toml", "scenarios/x.toml"],
-    );
+    put(folder.path(), &["Cargo.toml", "clippy.toml", "scenarios/x.toml"]);
     assert_eq!(names(&[folder.path().to_owned()]), ["scenarios/x"]);
 }
 
@@ -64,21 +54,14 @@ fn a_given_package_is_searched_but_its_own_files_are_none() {
 fn a_given_file_is_taken_whatever_it_is_called() {
     let folder = tempfile::tempdir().unwrap();
     put(folder.path(), &["files/.odd.scenario"]);
-    assert_eq!(
-        names(&[folder.path().join("files/.odd.scenario")]),
-        [".odd"]
-    );
+    assert_eq!(names(&[folder.path().join("files/.odd.scenario")]), [".odd"]);
 }
 
 #[test]
 fn a_file_that_is_reached_twice_is_loaded_once() {
     let folder = tempfile::tempdir().unwrap();
     put(folder.path(), &["a/x.toml", "a/y.toml"]);
-    let given = [
-        folder.path().join("a/y.toml"),
-        folder.path().join("a"),
-        folder.path().to_owned(),
-    ];
+    let given = [folder.path().join("a/y.toml"), folder.path().join("a"), folder.path().to_owned()];
     assert_eq!(names(&given), ["y", "x"]);
 }
 
@@ -108,18 +91,10 @@ fn mistakes_of_all_files_are_said_together() {
     let folder = tempfile::tempdir().unwrap();
     put(folder.path(), &["good.toml"]);
     std::fs::create_dir(folder.path().join("empty")).unwrap();
-    std::fs::write(
-        folder.path().join("a.toml"),
-        LEAST.replace("title", "titel"),
-    )
-    .unwrap();
+    std::fs::write(folder.path().join("a.toml"), LEAST.replace("title", "titel")).unwrap();
     std::fs::write(folder.path().join("b.toml"), b"title = \"\xff\"\n").unwrap();
     std::os::unix::fs::symlink("nowhere", folder.path().join("c.toml")).unwrap();
-    let given = [
-        folder.path().to_owned(),
-        folder.path().join("empty"),
-        folder.path().join("none"),
-    ];
+    let given = [folder.path().to_owned(), folder.path().join("empty"), folder.path().join("none")];
     let errors = load(&given).unwrap_err();
     insta::assert_snapshot!(rendered(&errors, folder.path()));
 }

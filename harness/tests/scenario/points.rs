@@ -8,15 +8,7 @@ fn mark() -> impl Strategy<Value = String> {
 }
 
 fn kill_point() -> impl Strategy<Value = KillPoint> {
-    const WORDS: [&str; 7] = [
-        "create",
-        "write",
-        "rename",
-        "sync",
-        "sync-range",
-        "lock",
-        "utimens",
-    ];
+    const WORDS: [&str; 7] = ["create", "write", "rename", "sync", "sync-range", "lock", "utimens"];
     prop_oneof![
         Just(KillPoint::All),
         any::<u32>().prop_map(KillPoint::After),

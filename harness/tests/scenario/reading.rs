@@ -33,10 +33,7 @@ fn every_key_arrives() {
     assert_eq!(subject.state, ["state.json", "journal"].map(PathBuf::from));
     assert_eq!(subject.env["LANG"], "C");
     assert_eq!(subject.files, Some(home.join("start")));
-    assert_eq!(
-        subject.setup,
-        [argv(&["prog", "init"]), shell("touch ready")]
-    );
+    assert_eq!(subject.setup, [argv(&["prog", "init"]), shell("touch ready")]);
     assert_eq!(subject.time_limit, 20);
     assert!(subject.pipe);
     assert!(subject.network);
@@ -53,9 +50,7 @@ fn every_fault_arrives() {
     let [kill, damage, overlap, idle, alert] = &scenario.faults[..] else {
         panic!("{:?}", scenario.faults)
     };
-    let FaultKind::Kill { at } = &kill.kind else {
-        panic!("{kill:?}")
-    };
+    let FaultKind::Kill { at } = &kill.kind else { panic!("{kill:?}") };
     assert_eq!(
         at[..],
         [
@@ -70,50 +65,26 @@ fn every_fault_arrives() {
     );
     assert_eq!(kill.expect, [Word::Torn, Word::Leftover]);
 
-    let FaultKind::Damage { file, damages } = &damage.kind else {
-        panic!("{damage:?}")
-    };
+    let FaultKind::Damage { file, damages } = &damage.kind else { panic!("{damage:?}") };
     assert_eq!(file, &PathBuf::from("journal/0001"));
     assert_eq!(damages[..], ["truncated", "empty"]);
 
-    let FaultKind::Overlap {
-        name,
-        processes,
-        order,
-    } = &overlap.kind
-    else {
+    let FaultKind::Overlap { name, processes, order } = &overlap.kind else {
         panic!("{overlap:?}")
     };
     assert_eq!(name, "two-sessions");
-    let in_their_order = [
-        ("second".into(), argv(&["prog"])),
-        ("first".into(), shell("prog --slow")),
-    ];
+    let in_their_order =
+        [("second".into(), argv(&["prog"])), ("first".into(), shell("prog --slow"))];
     assert_eq!(processes[..], in_their_order);
     assert_eq!(order[0].until, Until::Mark("loaded".into()));
-    assert_eq!(
-        (order[1].process.as_str(), &order[1].until),
-        ("first", &Until::End)
-    );
+    assert_eq!((order[1].process.as_str(), &order[1].until), ("first", &Until::End));
 
-    let FaultKind::Idle { never } = &idle.kind else {
-        panic!("{idle:?}")
-    };
+    let FaultKind::Idle { never } = &idle.kind else { panic!("{idle:?}") };
     assert_eq!(never[..], ["model-called"]);
     assert!(idle.expect.is_empty());
 
-    let FaultKind::Alert {
-        name,
-        command,
-        says,
-    } = &alert.kind
-    else {
-        panic!("{alert:?}")
-    };
-    assert_eq!(
-        (name.as_str(), says.as_str()),
-        ("old-pending", "pending since .* days")
-    );
+    let FaultKind::Alert { name, command, says } = &alert.kind else { panic!("{alert:?}") };
+    assert_eq!((name.as_str(), says.as_str()), ("old-pending", "pending since .* days"));
     assert_eq!(command, &argv(&["prog", "status"]));
 }
 
@@ -121,21 +92,13 @@ fn every_fault_arrives() {
 fn a_fault_knows_its_line() {
     let scenario = load_text(FULL).unwrap();
     for fault in &scenario.faults {
-        assert_eq!(
-            FULL.lines().nth(fault.line - 1),
-            Some("[[fault]]"),
-            "{fault:?}"
-        );
+        assert_eq!(FULL.lines().nth(fault.line - 1), Some("[[fault]]"), "{fault:?}");
     }
     let inline = LEAST.replace("[[fault]]\nkind = \"kill\"\n", "");
     let inline =
         format!("fault = [\n  {{ kind = \"idle\" }},\n  {{ kind = \"kill\" }},\n]\n{inline}");
-    let lines: Vec<usize> = load_text(&inline)
-        .unwrap()
-        .faults
-        .iter()
-        .map(|fault| fault.line)
-        .collect();
+    let lines: Vec<usize> =
+        load_text(&inline).unwrap().faults.iter().map(|fault| fault.line).collect();
     assert_eq!(lines, [2, 3]);
 }
 
@@ -155,13 +118,9 @@ fn defaults_are_filled_in() {
     assert!(subject.volatile.is_empty() && subject.ack.is_empty() && subject.effects.is_empty());
     assert_eq!(scenario.recovery.command, subject.command);
     assert_eq!(scenario.recovery.check, None);
-    let FaultKind::Kill { at } = &scenario.faults[0].kind else {
-        panic!()
-    };
+    let FaultKind::Kill { at } = &scenario.faults[0].kind else { panic!() };
     assert_eq!(at[..], [KillPoint::All]);
-    let FaultKind::Damage { file, damages } = &scenario.faults[1].kind else {
-        panic!()
-    };
+    let FaultKind::Damage { file, damages } = &scenario.faults[1].kind else { panic!() };
     assert_eq!(file, &PathBuf::from("state"));
     assert_eq!(
         damages[..],
@@ -200,8 +159,6 @@ fn limits_are_taken_themselves() {
     }
     let ops = LEAST.replace("kind = \"kill\"", "kind = \"kill\"\nat = [0, 4294967295]");
     let scenario = load_text(&ops).unwrap();
-    let FaultKind::Kill { at } = &scenario.faults[0].kind else {
-        panic!()
-    };
+    let FaultKind::Kill { at } = &scenario.faults[0].kind else { panic!() };
     assert_eq!(at[..], [KillPoint::After(0), KillPoint::After(u32::MAX)]);
 }

@@ -37,11 +37,7 @@ fn every_shipped_scenario_conforms() {
     let schema = schema();
     for file in toml_files(&scenarios) {
         let text = std::fs::read_to_string(&file).unwrap();
-        assert!(
-            is_valid(&as_json(&text), schema, schema),
-            "{} does not conform",
-            file.display()
-        );
+        assert!(is_valid(&as_json(&text), schema, schema), "{} does not conform", file.display());
         if let Err(errors) = load(std::slice::from_ref(&file)) {
             let errors: Vec<String> = errors.iter().map(|error| error.render(80)).collect();
             panic!("{}", errors.join("\n"));
@@ -70,20 +66,14 @@ fn toml_files(folder: &Path) -> Vec<PathBuf> {
 fn every_field_is_described() {
     fn visit(schema: &Value, place: &str) {
         if let Some(fields) = schema.get("properties").and_then(Value::as_object) {
-            for (key, field) in fields
-                .iter()
-                .filter(|(_, field)| field.get("const").is_none())
-            {
-                assert!(
-                    field.get("description").is_some(),
-                    "{place}: `{key}` has no description"
-                );
+            for (key, field) in fields.iter().filter(|(_, field)| field.get("const").is_none()) {
+                assert!(field.get("description").is_some(), "{place}: `{key}` has no description");
             }
         }
         match schema {
-            Value::Object(object) => object
-                .iter()
-                .for_each(|(key, inner)| visit(inner, &format!("{place}/{key}"))),
+            Value::Object(object) => {
+                object.iter().for_each(|(key, inner)| visit(inner, &format!("{place}/{key}")))
+            }
             Value::Array(items) => items.iter().for_each(|inner| visit(inner, place)),
             _ => {}
         }
@@ -183,15 +173,12 @@ fn edit() -> impl Strategy<Value = Edit> {
 /// All places of the document, as keys and indices.
 fn places(value: &toml::Value, here: &[String], all: &mut Vec<Vec<String>>) {
     let children: Vec<(String, &toml::Value)> = match value {
-        toml::Value::Table(table) => table
-            .iter()
-            .map(|(key, value)| (key.clone(), value))
-            .collect(),
-        toml::Value::Array(items) => items
-            .iter()
-            .enumerate()
-            .map(|(index, value)| (index.to_string(), value))
-            .collect(),
+        toml::Value::Table(table) => {
+            table.iter().map(|(key, value)| (key.clone(), value)).collect()
+        }
+        toml::Value::Array(items) => {
+            items.iter().enumerate().map(|(index, value)| (index.to_string(), value)).collect()
+        }
         _ => Vec::new(),
     };
     for (step, child) in children {

@@ -28,10 +28,8 @@ fn marks_by_all_forms() {
 fn only_the_last_close_counts() {
     let (trace, _) = undisturbed(subject("closes", &[]), nothing);
     assert_success(&trace);
-    let closes = position(
-        &trace,
-        |what| matches!(what, What::Close { path, .. } if path == Path::new("a")),
-    );
+    let closes =
+        position(&trace, |what| matches!(what, What::Close { path, .. } if path == Path::new("a")));
     let mark = |name: &str| position(&trace, |what| *what == What::Mark(name.into()))[0];
     assert_eq!(closes.len(), 1, "{}", log(&trace));
     assert!(
@@ -61,13 +59,8 @@ fn reads_only_where_asked_for() {
         let sandbox = sandbox();
         std::fs::write(sandbox.work().join("given"), "text").unwrap();
         let options = Options { reads, ..options() };
-        let trace = trace::run(
-            &[subject("reads", &[])],
-            &sandbox,
-            &options,
-            &mut Undisturbed,
-        )
-        .unwrap();
+        let trace =
+            trace::run(&[subject("reads", &[])], &sandbox, &options, &mut Undisturbed).unwrap();
         assert_success(&trace);
         let opened = position(
             &trace,
@@ -88,17 +81,9 @@ fn reads_only_where_asked_for() {
 #[test]
 fn failures_say_what_and_why() {
     let (trace, _) = undisturbed(subject("renameat2", &[]), nothing);
-    let expected = What::Failed {
-        call: "renameat2".into(),
-        path: Some("a".into()),
-        errno: nix::libc::EEXIST,
-    };
-    assert_eq!(
-        position(&trace, |what| *what == expected).len(),
-        1,
-        "{}",
-        log(&trace)
-    );
+    let expected =
+        What::Failed { call: "renameat2".into(), path: Some("a".into()), errno: nix::libc::EEXIST };
+    assert_eq!(position(&trace, |what| *what == expected).len(), 1, "{}", log(&trace));
 }
 
 fn outputs(trace: &Trace, wanted: Stream) -> Vec<u8> {
@@ -112,11 +97,7 @@ fn outputs(trace: &Trace, wanted: Stream) -> Vec<u8> {
 #[test]
 fn output_and_input() {
     for (pipe, word) in [(false, "terminal"), (true, "pipe")] {
-        let program = Program {
-            stdin: b"from the lab\n".to_vec(),
-            pipe,
-            ..subject("output", &[])
-        };
+        let program = Program { stdin: b"from the lab\n".to_vec(), pipe, ..subject("output", &[]) };
         let (trace, _) = undisturbed(program, nothing);
         assert_success(&trace);
         let expected = format!("{word}\nfrom the lab\n");
@@ -130,22 +111,12 @@ fn output_and_input() {
 #[test]
 fn much_output_is_cut_and_said_so() {
     for pipe in [false, true] {
-        let program = Program {
-            pipe,
-            ..subject("flood", &["3000000"])
-        };
+        let program = Program { pipe, ..subject("flood", &["3000000"]) };
         let (trace, _) = undisturbed(program, nothing);
         assert_eq!(trace.ends[0].exit, Exit::Code(0));
         assert_eq!(trace.ends[0].stdout, vec![b'o'; OUTPUT_LIMIT]);
         assert_eq!(outputs(&trace, Stream::Stdout).len(), OUTPUT_LIMIT);
-        assert!(
-            trace
-                .gaps
-                .iter()
-                .any(|gap| gap.what.contains("thrown away")),
-            "{:?}",
-            trace.gaps
-        );
+        assert!(trace.gaps.iter().any(|gap| gap.what.contains("thrown away")), "{:?}", trace.gaps);
     }
 }
 
@@ -155,11 +126,8 @@ fn moves_across_the_border_are_gaps() {
     let program = subject("outside", &[outside.path().to_str().unwrap()]);
     let (trace, _) = undisturbed(program, nothing);
     assert_success(&trace);
-    let gaps: Vec<_> = trace
-        .gaps
-        .iter()
-        .map(|gap| gap.path.as_deref().unwrap().to_str().unwrap())
-        .collect();
+    let gaps: Vec<_> =
+        trace.gaps.iter().map(|gap| gap.path.as_deref().unwrap().to_str().unwrap()).collect();
     assert_eq!(gaps, ["inside", "back", "back"], "{}", log(&trace));
     let calls: Vec<_> = trace.ops().map(|op| op.call.as_str()).collect();
     assert_eq!(
@@ -192,17 +160,10 @@ fn an_ignored_set_uid_bit_is_a_gap() {
     std::fs::copy(program("marks"), &copy).unwrap();
     chown(&copy, Some(12), None).unwrap();
     std::fs::set_permissions(&copy, PermissionsExt::from_mode(0o4755)).unwrap();
-    let program = Program {
-        argv: vec![copy.into()],
-        ..subject("marks", &[])
-    };
+    let program = Program { argv: vec![copy.into()], ..subject("marks", &[]) };
     let (trace, _) = undisturbed(program, nothing);
     assert_success(&trace);
-    assert!(
-        trace.gaps.iter().any(|gap| gap.what.contains("set-uid")),
-        "{}",
-        log(&trace)
-    );
+    assert!(trace.gaps.iter().any(|gap| gap.what.contains("set-uid")), "{}", log(&trace));
 }
 
 #[test]
@@ -211,11 +172,7 @@ fn lines_are_aligned() {
     let lines: Vec<String> = trace.events.iter().map(trace::describe).collect();
     let rename = lines.iter().find(|line| line.contains("<->")).unwrap();
     let column = |line: &str, word: &str| line.find(word).unwrap();
-    assert_eq!(
-        column(rename, "renameat2"),
-        column(&lines[0], "executed"),
-        "{lines:#?}"
-    );
+    assert_eq!(column(rename, "renameat2"), column(&lines[0], "executed"), "{lines:#?}");
     assert!(rename.ends_with("a <-> b"), "{rename}");
     let failed = lines.iter().find(|line| line.contains("EEXIST")).unwrap();
     assert!(

@@ -16,12 +16,7 @@ pub(crate) fn assert_faithful(trace: &Trace, sandbox: &Sandbox, prepare: fn(&Pat
     prepare(copy.path());
     Replay::into(copy.path()).all(trace.ops());
     let (real, replayed) = (folders::read(sandbox.work()), folders::read(copy.path()));
-    assert_eq!(
-        real,
-        replayed,
-        "the run left, and its log gives:\n{}",
-        log(trace)
-    );
+    assert_eq!(real, replayed, "the run left, and its log gives:\n{}", log(trace));
 }
 
 fn faithful(name: &str, args: &[&str]) -> Trace {
@@ -60,20 +55,11 @@ fn xattr() {
 fn signals() {
     let (trace, sandbox) = undisturbed(subject("signals", &[]), nothing);
     let stderr = String::from_utf8_lossy(&trace.ends[0].stderr);
-    assert_eq!(
-        trace.ends[0].exit,
-        Exit::Signal(9),
-        "{stderr}{}",
-        log(&trace)
-    );
+    assert_eq!(trace.ends[0].exit, Exit::Signal(9), "{stderr}{}", log(&trace));
     assert_faithful(&trace, &sandbox, nothing);
     let handled = std::fs::read(sandbox.work().join("handled")).unwrap();
     assert!(handled.starts_with(b"usr1\n"), "the handler ran");
-    assert!(
-        sandbox.work().join("after-stop").exists(),
-        "{}",
-        log(&trace)
-    );
+    assert!(sandbox.work().join("after-stop").exists(), "{}", log(&trace));
 }
 
 fn with_files(folder: &Path) {

@@ -21,18 +21,13 @@ fn visit(
     entries: &mut BTreeMap<PathBuf, String>,
     first_names: &mut HashMap<u64, PathBuf>,
 ) {
-    let mut paths: Vec<_> = std::fs::read_dir(folder)
-        .unwrap()
-        .map(|entry| entry.unwrap().path())
-        .collect();
+    let mut paths: Vec<_> =
+        std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
     paths.sort();
     for path in paths {
         let name = path.strip_prefix(root).unwrap().to_owned();
         let metadata = path.symlink_metadata().unwrap();
-        let first = first_names
-            .entry(metadata.ino())
-            .or_insert_with(|| name.clone())
-            .clone();
+        let first = first_names.entry(metadata.ino()).or_insert_with(|| name.clone()).clone();
         entries.insert(name.clone(), describe(&path, &metadata, &first));
         if metadata.is_dir() {
             visit(root, &path, entries, first_names);
@@ -47,10 +42,7 @@ fn describe(path: &Path, metadata: &std::fs::Metadata, first: &Path) -> String {
     } else if kind.is_symlink() {
         let target = std::fs::read_link(path).unwrap();
         // An absolute link leads into the folder in which it was made.
-        format!(
-            "link to {}",
-            target.file_name().unwrap_or_default().display()
-        )
+        format!("link to {}", target.file_name().unwrap_or_default().display())
     } else if kind.is_dir() {
         "folder".into()
     } else if kind.is_fifo() || kind.is_socket() {
@@ -59,10 +51,7 @@ fn describe(path: &Path, metadata: &std::fs::Metadata, first: &Path) -> String {
         format!("device {}", metadata.rdev())
     };
     let (mode, owner) = (metadata.mode() & 0o7777, (metadata.uid(), metadata.gid()));
-    format!(
-        "{content}, mode {mode:o}, owner {owner:?}, file of {first:?}, {}",
-        attributes(path)
-    )
+    format!("{content}, mode {mode:o}, owner {owner:?}, file of {first:?}, {}", attributes(path))
 }
 
 fn bytes(path: &Path) -> Vec<u8> {
@@ -81,14 +70,9 @@ fn bytes(path: &Path) -> Vec<u8> {
 }
 
 fn attributes(path: &Path) -> String {
-    let output = Command::new(program("attribute"))
-        .arg(path)
-        .output()
-        .unwrap();
-    let mut lines: Vec<_> = String::from_utf8_lossy(&output.stdout)
-        .lines()
-        .map(str::to_owned)
-        .collect();
+    let output = Command::new(program("attribute")).arg(path).output().unwrap();
+    let mut lines: Vec<_> =
+        String::from_utf8_lossy(&output.stdout).lines().map(str::to_owned).collect();
     lines.sort();
     format!("attributes {lines:?}")
 }

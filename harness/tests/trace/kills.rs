@@ -30,34 +30,19 @@ fn kill_everywhere(name: &str) {
     let (trace, _) = undisturbed(subject(name, &[]), nothing);
     let all = ops(&trace);
     for op in &all {
-        let (killed, sandbox) = steered(
-            &[subject(name, &[])],
-            nothing,
-            &mut KillAfter {
-                op: op.number,
-                len: None,
-            },
-        );
-        assert_eq!(
-            killed.ends[0].exit,
-            Exit::Killed,
-            "at {op:?}\n{}",
-            log(&killed)
-        );
+        let (killed, sandbox) =
+            steered(&[subject(name, &[])], nothing, &mut KillAfter { op: op.number, len: None });
+        assert_eq!(killed.ends[0].exit, Exit::Killed, "at {op:?}\n{}", log(&killed));
         assert_faithful(&killed, &sandbox, nothing);
         let made = ops(&killed);
         // Not the whole ops: an absolute link names the folder of its own run.
         let calls = |ops: &[Op]| -> Vec<_> {
-            ops.iter()
-                .map(|op| (op.call.clone(), op.kind.word()))
-                .collect()
+            ops.iter().map(|op| (op.call.clone(), op.kind.word())).collect()
         };
         assert_eq!(calls(&made), calls(&all[..made.len()]), "at {op:?}");
         // A call that is two ops (a write that syncs) cannot be parted.
         assert!(
-            made[op.number as usize - 1..]
-                .iter()
-                .all(|more| more.call == op.call),
+            made[op.number as usize - 1..].iter().all(|more| more.call == op.call),
             "{}",
             log(&killed)
         );
@@ -103,10 +88,7 @@ fn inside_a_write() {
             continue;
         };
         for len in [1, data.len() / 2, data.len() - 1] {
-            let director = &mut KillAfter {
-                op: op.number,
-                len: Some(len),
-            };
+            let director = &mut KillAfter { op: op.number, len: Some(len) };
             let (killed, sandbox) = steered(&[subject("big", &[])], nothing, director);
             assert_eq!(killed.ends[0].exit, Exit::Killed, "{}", log(&killed));
             let made = ops(&killed);
@@ -154,11 +136,7 @@ fn at_a_mark_and_at_the_start() {
     struct AtMark;
     impl Director for AtMark {
         fn after(&mut self, event: &Event) -> Step {
-            if event.what == What::Mark("two".into()) {
-                Step::KillAll
-            } else {
-                Step::Go
-            }
+            if event.what == What::Mark("two".into()) { Step::KillAll } else { Step::Go }
         }
     }
     let (trace, sandbox) = steered(&[subject("marks", &[])], nothing, &mut AtMark);
@@ -173,9 +151,6 @@ fn at_a_mark_and_at_the_start() {
     }
     let both = [subject("basic", &[]), subject("basic", &[])];
     let (trace, sandbox) = steered(&both, nothing, &mut AtStart);
-    assert_eq!(
-        trace.ends.iter().map(|end| end.exit).collect::<Vec<_>>(),
-        [Exit::Killed; 2]
-    );
+    assert_eq!(trace.ends.iter().map(|end| end.exit).collect::<Vec<_>>(), [Exit::Killed; 2]);
     assert_eq!(sandbox.work().read_dir().unwrap().count(), 0);
 }

@@ -36,10 +36,7 @@ fn with_limit(
     limit: Duration,
 ) -> (crashlab::recording::Trace, crashlab::sandbox::Sandbox) {
     let sandbox = sandbox();
-    let options = Options {
-        time_limit: limit,
-        ..options()
-    };
+    let options = Options { time_limit: limit, ..options() };
     let trace = trace::run(&[program], &sandbox, &options, &mut Undisturbed).unwrap();
     (trace, sandbox)
 }
@@ -52,11 +49,7 @@ fn a_daemon_ends_with_the_run() {
     assert_eq!(processes_with(&word), 0);
     assert_faithful(&trace, &sandbox, nothing);
     let ended = |what: &What| matches!(what, What::Ended { status } if status == "signal 9");
-    assert!(
-        trace.events.iter().any(|event| ended(&event.what)),
-        "{}",
-        log(&trace)
-    );
+    assert!(trace.events.iter().any(|event| ended(&event.what)), "{}", log(&trace));
 }
 
 #[test]
@@ -80,10 +73,7 @@ fn a_fork_bomb_is_bounded() {
     assert_eq!(trace.ends[0].exit, Exit::Killed);
     assert_eq!(processes_with(&word), 0);
     assert!(
-        trace
-            .gaps
-            .iter()
-            .any(|gap| gap.what.contains("processes at a time")),
+        trace.gaps.iter().any(|gap| gap.what.contains("processes at a time")),
         "{:?}",
         trace.gaps
     );
@@ -92,18 +82,11 @@ fn a_fork_bomb_is_bounded() {
 fn spawn_error(argv: &[&str], env: &[(&str, &str)]) -> (String, String, std::io::Error) {
     let program = Program {
         argv: argv.iter().map(Into::into).collect(),
-        env: env
-            .iter()
-            .map(|(key, value)| (key.into(), value.into()))
-            .collect(),
+        env: env.iter().map(|(key, value)| (key.into(), value.into())).collect(),
         ..subject("basic", &[])
     };
     match trace::run(&[program], &sandbox(), &options(), &mut Undisturbed) {
-        Err(TraceError::Spawn {
-            program,
-            stage,
-            source,
-        }) => (program, stage, source),
+        Err(TraceError::Spawn { program, stage, source }) => (program, stage, source),
         other => panic!("{other:?}"),
     }
 }
@@ -111,10 +94,7 @@ fn spawn_error(argv: &[&str], env: &[(&str, &str)]) -> (String, String, std::io:
 #[test]
 fn spawn_errors_say_what_failed() {
     let (name, stage, source) = spawn_error(&["/no/such/program"], &[]);
-    assert_eq!(
-        (name.as_str(), stage.as_str()),
-        ("/no/such/program", "execute it")
-    );
+    assert_eq!((name.as_str(), stage.as_str()), ("/no/such/program", "execute it"));
     assert_eq!(source.raw_os_error(), Some(nix::libc::ENOENT));
     let bin = folder();
     std::fs::write(bin.path().join("plain"), "no program").unwrap();
@@ -135,11 +115,7 @@ fn a_program_is_found_in_its_own_path() {
     let bin = program("marks").parent().unwrap().to_owned();
     let path = format!("/no/such/folder:{}", bin.display());
     let env = vec![("PATH".into(), path.into())];
-    let program = Program {
-        argv: vec!["marks".into()],
-        env,
-        ..subject("marks", &[])
-    };
+    let program = Program { argv: vec!["marks".into()], env, ..subject("marks", &[]) };
     assert_success(&undisturbed(program, nothing).0);
 }
 
@@ -148,10 +124,7 @@ fn when_the_second_cannot_start_the_first_is_ended() {
     let word = unique("first");
     let programs = [
         subject("flood", &["sleep", &word]),
-        Program {
-            argv: vec!["/no/such/program".into()],
-            ..subject("basic", &[])
-        },
+        Program { argv: vec!["/no/such/program".into()], ..subject("basic", &[]) },
     ];
     assert!(trace::run(&programs, &sandbox(), &options(), &mut Undisturbed).is_err());
     assert_eq!(processes_with(&word), 0);
@@ -174,23 +147,12 @@ fn several_runs_at_a_time() {
 fn pinned_for_the_run_only() {
     let before = sched_getaffinity(Pid::from_raw(0)).unwrap();
     let processor = (0..1024).find(|index| before.is_set(*index).unwrap_or(false));
-    let options = Options {
-        pin: processor,
-        ..options()
-    };
-    let trace = trace::run(
-        &[subject("fork", &[])],
-        &sandbox(),
-        &options,
-        &mut Undisturbed,
-    )
-    .unwrap();
+    let options = Options { pin: processor, ..options() };
+    let trace =
+        trace::run(&[subject("fork", &[])], &sandbox(), &options, &mut Undisturbed).unwrap();
     assert_success(&trace);
     assert_eq!(sched_getaffinity(Pid::from_raw(0)).unwrap(), before);
-    let none = Options {
-        pin: Some(1023),
-        ..options
-    };
+    let none = Options { pin: Some(1023), ..options };
     let refused = trace::run(&[subject("fork", &[])], &sandbox(), &none, &mut Undisturbed);
     assert!(matches!(refused, Err(TraceError::Unavailable { .. })));
 }
@@ -213,12 +175,7 @@ fn without_privileges() {
         std::fs::copy(entry.path(), programs.join(entry.file_name())).unwrap();
     }
     let output = Command::new(&tests)
-        .args([
-            "faithful",
-            "kills::after_every_op",
-            "steering",
-            "--test-threads=2",
-        ])
+        .args(["faithful", "kills::after_every_op", "steering", "--test-threads=2"])
         .env(PROGRAMS, &programs)
         .current_dir("/")
         .uid(NOBODY)
@@ -226,8 +183,5 @@ fn without_privileges() {
         .output()
         .unwrap();
     let text = String::from_utf8_lossy(&output.stdout);
-    assert!(
-        output.status.success() && text.contains("faithful::basic ... ok"),
-        "{text}"
-    );
+    assert!(output.status.success() && text.contains("faithful::basic ... ok"), "{text}");
 }

@@ -25,42 +25,27 @@ pub(crate) struct Replay {
 impl Replay {
     /// Begins with the folder as it is.
     pub(crate) fn into(root: &Path) -> Replay {
-        Replay {
-            root: root.to_owned(),
-            open: HashMap::new(),
-        }
+        Replay { root: root.to_owned(), open: HashMap::new() }
     }
 
     /// Applies them all.
     pub(crate) fn all<'a>(&mut self, ops: impl IntoIterator<Item = &'a Op>) {
         for op in ops {
-            self.apply(&op.kind)
-                .unwrap_or_else(|error| panic!("{op:?}: {error}"));
+            self.apply(&op.kind).unwrap_or_else(|error| panic!("{op:?}: {error}"));
         }
     }
 
     fn at(&self, path: &Path) -> PathBuf {
-        if path.as_os_str().is_empty() {
-            self.root.clone()
-        } else {
-            self.root.join(path)
-        }
+        if path.as_os_str().is_empty() { self.root.clone() } else { self.root.join(path) }
     }
 
     fn own(&self, path: &Path, owner: (u32, u32)) -> std::io::Result<()> {
-        if is_root() {
-            lchown(path, Some(owner.0), Some(owner.1))
-        } else {
-            Ok(())
-        }
+        if is_root() { lchown(path, Some(owner.0), Some(owner.1)) } else { Ok(()) }
     }
 
     fn file(&mut self, file: FileId, path: &Path) -> std::io::Result<&File> {
         if !self.open.contains_key(&file) {
-            let opened = OpenOptions::new()
-                .read(true)
-                .write(true)
-                .open(self.at(path))?;
+            let opened = OpenOptions::new().read(true).write(true).open(self.at(path))?;
             self.open.insert(file, opened);
         }
         Ok(&self.open[&file])
@@ -68,64 +53,32 @@ impl Replay {
 
     fn apply(&mut self, kind: &OpKind) -> std::io::Result<()> {
         match kind {
-            OpKind::Create {
-                file,
-                path,
-                mode,
-                owner,
-            } => self.create(*file, path.as_deref(), *mode, *owner)?,
-            OpKind::Write {
-                file,
-                path,
-                offset,
-                data,
-                ..
-            } => {
+            OpKind::Create { file, path, mode, owner } => {
+                self.create(*file, path.as_deref(), *mode, *owner)?
+            }
+            OpKind::Write { file, path, offset, data, .. } => {
                 self.file(*file, path)?.write_all_at(data, *offset)?;
             }
-            OpKind::Truncate {
-                file, path, size, ..
-            } => self.file(*file, path)?.set_len(*size)?,
-            OpKind::Allocate {
-                file,
-                path,
-                mode,
-                offset,
-                len,
-            } => {
+            OpKind::Truncate { file, path, size, .. } => self.file(*file, path)?.set_len(*size)?,
+            OpKind::Allocate { file, path, mode, offset, len } => {
                 let flags = FallocateFlags::from_bits_retain(*mode);
                 fallocate(self.file(*file, path)?, flags, *offset as i64, *len as i64)?;
             }
-            OpKind::Rename {
-                from,
-                to,
-                exchange,
-                no_replace,
-            } => {
+            OpKind::Rename { from, to, exchange, no_replace } => {
                 let mut flags = RenameFlags::empty();
                 flags.set(RenameFlags::RENAME_EXCHANGE, *exchange);
                 flags.set(RenameFlags::RENAME_NOREPLACE, *no_replace);
                 renameat2(AT_FDCWD, &self.at(from), AT_FDCWD, &self.at(to), flags)?;
             }
-            OpKind::Link {
-                file,
-                from: None,
-                to,
-            } => {
+            OpKind::Link { file, from: None, to } => {
                 let path = format!("/proc/self/fd/{}", self.open[file].as_raw_fd());
                 let (to, flags) = (self.at(to), AtFlags::AT_SYMLINK_FOLLOW);
                 nix::unistd::linkat(AT_FDCWD, path.as_str(), AT_FDCWD, &to, flags)?;
             }
-            OpKind::Link {
-                from: Some(from),
-                to,
-                ..
-            } => std::fs::hard_link(self.at(from), self.at(to))?,
-            OpKind::Symlink {
-                target,
-                path,
-                owner,
-            } => {
+            OpKind::Link { from: Some(from), to, .. } => {
+                std::fs::hard_link(self.at(from), self.at(to))?
+            }
+            OpKind::Symlink { target, path, owner } => {
                 std::os::unix::fs::symlink(target, self.at(path))?;
                 self.own(&self.at(path), *owner)?;
             }
@@ -136,36 +89,22 @@ impl Replay {
                 std::fs::set_permissions(self.at(path), Permissions::from_mode(*mode))?;
             }
             OpKind::Rmdir { path } => std::fs::remove_dir(self.at(path))?,
-            OpKind::Mknod {
-                path,
-                mode,
-                device,
-                owner,
-            } => {
+            OpKind::Mknod { path, mode, device, owner } => {
                 let device = makedev(major(*device), minor(*device));
                 let permissions = Mode::from_bits_truncate(*mode);
-                mknod(
-                    &self.at(path),
-                    SFlag::from_bits_truncate(*mode),
-                    permissions,
-                    device,
-                )?;
+                mknod(&self.at(path), SFlag::from_bits_truncate(*mode), permissions, device)?;
                 self.own(&self.at(path), *owner)?;
                 std::fs::set_permissions(self.at(path), Permissions::from_mode(mode & 0o7777))?;
             }
             OpKind::Chmod { path, mode, .. } => {
                 std::fs::set_permissions(self.at(path), Permissions::from_mode(*mode))?;
             }
-            OpKind::Chown {
-                path,
-                uid,
-                gid,
-                mode,
-                ..
-            } => self.chown(&self.at(path), *uid, *gid, *mode)?,
-            OpKind::Xattr {
-                path, name, value, ..
-            } => self.attribute(&self.at(path), name, value.as_deref())?,
+            OpKind::Chown { path, uid, gid, mode, .. } => {
+                self.chown(&self.at(path), *uid, *gid, *mode)?
+            }
+            OpKind::Xattr { path, name, value, .. } => {
+                self.attribute(&self.at(path), name, value.as_deref())?
+            }
             OpKind::Utimens { .. }
             | OpKind::Sync { .. }
             | OpKind::SyncFolder { .. }
@@ -187,9 +126,7 @@ impl Replay {
         options.read(true).write(true);
         let opened = match path {
             Some(path) => options.create_new(true).open(self.at(path))?,
-            None => options
-                .custom_flags(nix::libc::O_TMPFILE)
-                .open(&self.root)?,
+            None => options.custom_flags(nix::libc::O_TMPFILE).open(&self.root)?,
         };
         let by_descriptor = format!("/proc/self/fd/{}", opened.as_raw_fd());
         if is_root() {

@@ -16,10 +16,7 @@ struct Script {
 
 impl Script {
     fn new(order: &[usize]) -> Script {
-        Script {
-            order: order.iter().copied().collect(),
-            seen: Vec::new(),
-        }
+        Script { order: order.iter().copied().collect(), seen: Vec::new() }
     }
 }
 
@@ -29,11 +26,7 @@ impl Director for Script {
     }
 
     fn after(&mut self, event: &Event) -> Step {
-        if matches!(event.what, What::Mark(_)) {
-            Step::Hold
-        } else {
-            Step::Go
-        }
+        if matches!(event.what, What::Mark(_)) { Step::Hold } else { Step::Go }
     }
 
     fn next(&mut self, standings: &[Standing]) -> Option<usize> {
@@ -49,12 +42,7 @@ fn appended(kind: &str, order: &[usize]) -> (String, Vec<Vec<Standing>>) {
     let (trace, sandbox) = steered(&programs, nothing, &mut script);
     assert_success(&trace);
     assert_faithful(&trace, &sandbox, nothing);
-    assert!(
-        script.order.is_empty(),
-        "left: {:?}\n{}",
-        script.order,
-        log(&trace)
-    );
+    assert!(script.order.is_empty(), "left: {:?}\n{}", script.order, log(&trace));
     let text = std::fs::read_to_string(sandbox.work().join("log")).unwrap();
     (text, script.seen)
 }
@@ -81,25 +69,15 @@ fn blocked_in_a_lock() {
 
 #[test]
 fn none_means_all() {
-    let programs = [
-        subject("lock", &["flock", "a"]),
-        subject("lock", &["flock", "b"]),
-    ];
+    let programs = [subject("lock", &["flock", "a"]), subject("lock", &["flock", "b"])];
     let (trace, _) = steered(&programs, nothing, &mut Script::new(&[]));
     assert_success(&trace);
 }
 
 #[test]
 fn locks_are_ops_in_the_order_in_which_they_were_had() {
-    let programs = [
-        subject("lock", &["flock", "a"]),
-        subject("lock", &["flock", "b"]),
-    ];
-    let (trace, _) = steered(
-        &programs,
-        nothing,
-        &mut Script::new(&[0, 0, 1, 1, 0, 0, 1, 1]),
-    );
+    let programs = [subject("lock", &["flock", "a"]), subject("lock", &["flock", "b"])];
+    let (trace, _) = steered(&programs, nothing, &mut Script::new(&[0, 0, 1, 1, 0, 0, 1, 1]));
     let locks: Vec<_> = trace
         .events
         .iter()
@@ -111,10 +89,5 @@ fn locks_are_ops_in_the_order_in_which_they_were_had() {
             _ => None,
         })
         .collect();
-    assert_eq!(
-        locks,
-        [(0, LockAction::Exclusive), (1, LockAction::Exclusive)],
-        "{}",
-        log(&trace)
-    );
+    assert_eq!(locks, [(0, LockAction::Exclusive), (1, LockAction::Exclusive)], "{}", log(&trace));
 }

@@ -37,18 +37,11 @@ fn compiled() -> &'static Path {
             })
             .collect();
         for (mut compiler, name) in makes {
-            assert!(
-                compiler.wait().unwrap().success(),
-                "{} does not compile",
-                name.display()
-            );
+            assert!(compiler.wait().unwrap().success(), "{} does not compile", name.display());
         }
         let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/basic.c");
         let mut compiler = compile(&source, &folder.join("static"), &["-static"]);
-        assert!(
-            compiler.wait().unwrap().success(),
-            "a static program does not link"
-        );
+        assert!(compiler.wait().unwrap().success(), "a static program does not link");
         folder
     })
 }
@@ -67,12 +60,7 @@ fn compile(source: &Path, target: &Path, more: &[&str]) -> std::process::Child {
 pub(crate) fn subject(name: &str, args: &[&str]) -> Program {
     let mut argv = vec![compiled().join(name).into_os_string()];
     argv.extend(args.iter().map(OsString::from));
-    Program {
-        argv,
-        env: Vec::new(),
-        stdin: Vec::new(),
-        pipe: false,
-    }
+    Program { argv, env: Vec::new(), stdin: Vec::new(), pipe: false }
 }
 
 /// The path of a compiled program.
@@ -82,20 +70,12 @@ pub(crate) fn program(name: &str) -> PathBuf {
 
 /// How the tests trace.
 pub(crate) fn options() -> Options {
-    Options {
-        time_limit: Duration::from_secs(60),
-        reads: false,
-        pin: None,
-    }
+    Options { time_limit: Duration::from_secs(60), reads: false, pin: None }
 }
 
 /// A sandbox that needs no namespaces.
 pub(crate) fn sandbox() -> Sandbox {
-    Sandbox::new(&SandboxOptions {
-        plain: true,
-        ..SandboxOptions::default()
-    })
-    .unwrap()
+    Sandbox::new(&SandboxOptions { plain: true, ..SandboxOptions::default() }).unwrap()
 }
 
 /// A run that nobody disturbs, and the folder that it left.
@@ -149,11 +129,7 @@ pub(crate) fn marks(trace: &Trace) -> Vec<String> {
         What::Mark(name) => Some(name.clone()),
         _ => None,
     };
-    trace
-        .events
-        .iter()
-        .filter_map(|event| mark(&event.what))
-        .collect()
+    trace.events.iter().filter_map(|event| mark(&event.what)).collect()
 }
 
 /// Whether the tests run as root.

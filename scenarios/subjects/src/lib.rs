@@ -42,10 +42,7 @@ pub struct State {
 impl State {
     /// A new queue of three questions, nothing done.
     pub fn fresh() -> Self {
-        State {
-            queue: ["first", "second", "third"].map(String::from).to_vec(),
-            ..State::default()
-        }
+        State { queue: ["first", "second", "third"].map(String::from).to_vec(), ..State::default() }
     }
 
     /// The state in the bytes of a file.
@@ -81,8 +78,7 @@ impl State {
     pub fn record(&mut self, question: &str, text: &str) {
         self.queue.retain(|queued| queued != question);
         self.notes.push(format!("{question} -> {text}"));
-        self.notes
-            .drain(..self.notes.len().saturating_sub(MAX_NOTES));
+        self.notes.drain(..self.notes.len().saturating_sub(MAX_NOTES));
         let answer = json!({ "text": text, "citations": [] });
         self.answers.insert(question.into(), answer);
         self.sessions_run += 1;

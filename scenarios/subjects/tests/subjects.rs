@@ -168,10 +168,8 @@ fn every_runner_works_one_question_and_leaves_its_files_in_order() {
         assert_eq!(state["queue"], json!(["fourth"]), "{subject}");
         assert_eq!(state["sessions_run"], 3, "{subject}");
         let stray = (folder.names().into_iter()).find(|name| {
-            !matches!(
-                name.as_str(),
-                "state.json" | "answers.json" | "answers.jsonl"
-            ) && name != "state.json.lock"
+            !matches!(name.as_str(), "state.json" | "answers.json" | "answers.jsonl")
+                && name != "state.json.lock"
         });
         assert_eq!(stray, None, "{subject}");
     }
@@ -194,16 +192,9 @@ fn in_place_writer_leaves_half_a_state_and_cannot_say_which_file_is_at_fault() {
 fn no_check_saver_erases_what_another_saved_meanwhile() {
     let folder = Folder::empty();
     mkfifo(&folder.path("state.json"), Mode::S_IRUSR | Mode::S_IWUSR).unwrap();
-    let session = folder
-        .command("no-check-saver")
-        .stdout(Stdio::null())
-        .spawn()
-        .unwrap();
+    let session = folder.command("no-check-saver").stdout(Stdio::null()).spawn().unwrap();
     // Opening returns once the session has opened the other end: it is now within its load.
-    let mut load = OpenOptions::new()
-        .write(true)
-        .open(folder.path("state.json"))
-        .unwrap();
+    let mut load = OpenOptions::new().write(true).open(folder.path("state.json")).unwrap();
     fs::remove_file(folder.path("state.json")).unwrap();
     let mut others = started();
     others["queue"] = json!([]);
@@ -235,10 +226,7 @@ fn crashes_on_damage_changes_nothing_and_names_nothing() {
         folder.write("state.json", &text);
         let output = folder.run("crashes-on-damage", &[]);
         assert!(!output.status.success(), "{name}");
-        assert!(
-            !stderr(&output).contains("state.json"),
-            "{name}: {output:?}"
-        );
+        assert!(!stderr(&output).contains("state.json"), "{name}: {output:?}");
         assert_eq!(folder.read("state.json"), text, "{name}");
     }
 }
@@ -262,10 +250,7 @@ fn good_subjects_refuse_every_damage_by_the_files_name() {
             folder.write("state.json", &text);
             let output = folder.run(subject, &[]);
             assert_eq!(output.status.code(), Some(1), "{subject}, {name}");
-            assert!(
-                stderr(&output).contains("state.json"),
-                "{subject}, {name}: {output:?}"
-            );
+            assert!(stderr(&output).contains("state.json"), "{subject}, {name}: {output:?}");
             assert_eq!(folder.read("state.json"), text, "{subject}, {name}");
         }
     }
@@ -313,10 +298,7 @@ fn pops_first_never_answers_what_it_popped() {
     fs::remove_file(folder.path("answers.json")).unwrap();
     folder.run_well("pops-first", &[]);
     let answers: Value = serde_json::from_str(&folder.read("answers.json")).unwrap();
-    assert_eq!(
-        answers.as_object().unwrap().keys().collect::<Vec<_>>(),
-        ["fourth"]
-    );
+    assert_eq!(answers.as_object().unwrap().keys().collect::<Vec<_>>(), ["fourth"]);
     assert_eq!(folder.state()["queue"], json!([]));
 }
 
@@ -371,10 +353,7 @@ fn rename_without_keeping_loses_mode_and_link() {
     let folder = Folder::started();
     fs::set_permissions(folder.path("state.json"), Permissions::from_mode(0o400)).unwrap();
     folder.run_well("rename-without-keeping", &[]);
-    let mode = fs::metadata(folder.path("state.json"))
-        .unwrap()
-        .permissions()
-        .mode();
+    let mode = fs::metadata(folder.path("state.json")).unwrap().permissions().mode();
     assert_ne!(mode & 0o777, 0o400);
 
     let folder = Folder::started();
@@ -444,10 +423,7 @@ fn good_append_log_drops_a_torn_last_line_and_goes_on() {
     let text = folder.read("log.txt");
     assert_eq!(text.lines().next(), undisturbed.lines().next());
     let lines: Vec<&str> = text.lines().collect();
-    assert_eq!(
-        lines[1], "1 xxxxx",
-        "the torn line is gone, and its number is given again"
-    );
+    assert_eq!(lines[1], "1 xxxxx", "the torn line is gone, and its number is given again");
     assert!(lines[2].starts_with("2 x") && lines[3] == "3 xxxxx");
     assert_eq!(lines.len(), 4);
 }
@@ -459,10 +435,7 @@ fn good_rename_keeps_the_mode_and_does_nothing_when_there_is_nothing_to_do() {
     folder.write("state.json.tmp", "of a session that was killed");
     folder.run_well("good-rename", &[]);
     folder.run_well("good-rename", &[]);
-    let mode = fs::metadata(folder.path("state.json"))
-        .unwrap()
-        .permissions()
-        .mode();
+    let mode = fs::metadata(folder.path("state.json")).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
     let done = folder.read("state.json");
     assert_eq!(folder.state()["queue"], json!([]));

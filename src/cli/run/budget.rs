@@ -18,27 +18,19 @@ pub(super) struct Budget {
 
 impl Budget {
     fn tokens_left(&self) -> Option<u64> {
-        self.tokens_max
-            .map(|max| max.saturating_sub(self.tokens_used))
+        self.tokens_max.map(|max| max.saturating_sub(self.tokens_used))
     }
 
     fn time_left(&self) -> Option<Duration> {
-        self.seconds_max
-            .map(|max| Duration::from_secs(max).saturating_sub(self.watch.elapsed()))
+        self.seconds_max.map(|max| Duration::from_secs(max).saturating_sub(self.watch.elapsed()))
     }
 
     /// What the next session may spend; `None`: there is no time left.
     pub(super) fn limits(&self) -> Option<Limits> {
-        let limits = Limits {
-            tokens: self.tokens_left(),
-            ..Limits::default()
-        };
+        let limits = Limits { tokens: self.tokens_left(), ..Limits::default() };
         match self.time_left() {
             Some(Duration::ZERO) => None,
-            Some(left) => Some(Limits {
-                call: limits.call.min(left),
-                ..limits
-            }),
+            Some(left) => Some(Limits { call: limits.call.min(left), ..limits }),
             None => Some(limits),
         }
     }

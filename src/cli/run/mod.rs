@@ -41,22 +41,12 @@ pub(super) fn run(args: &RunArgs, out: &mut Out) -> Result<Exit, CliError> {
         false => args.sessions.unwrap_or(1),
     };
     let mut sessions = 0;
-    let end = work(
-        &place,
-        &mut session,
-        planned,
-        &mut budget,
-        &mut trace,
-        &mut |done| {
-            sessions += 1;
-            print_session(out, args.place.json, done);
-        },
-    );
+    let end = work(&place, &mut session, planned, &mut budget, &mut trace, &mut |done| {
+        sessions += 1;
+        print_session(out, args.place.json, done);
+    });
     if let Some((path, error)) = trace.failure() {
-        say(&format!(
-            "warning: {}: cannot write the trace: {error}",
-            path.display()
-        ));
+        say(&format!("warning: {}: cannot write the trace: {error}", path.display()));
     }
     let summary = Summary::new(end?, sessions, &budget, &place, &fresh)?;
     match args.place.json {
@@ -84,10 +74,8 @@ fn work(
         session.limits = limits;
         let outcome = session.run(trace);
         place.warn_of_log();
-        let outcome = outcome.map_err(|source| CliError::Session {
-            path: place.path.clone(),
-            source,
-        })?;
+        let outcome =
+            outcome.map_err(|source| CliError::Session { path: place.path.clone(), source })?;
         match outcome {
             Outcome::Empty => return Ok(End::Empty),
             Outcome::OverBudget { .. } => return Ok(End::Tokens),
@@ -125,10 +113,7 @@ fn tell_of_start(args: &RunArgs, place: &Place, fresh: &[String]) {
             }
         }
         Ok(Some(loaded)) if args.fresh.given() => {
-            let unknown = fresh
-                .iter()
-                .filter(|q| !queue::knows(&loaded.checkpoint, q))
-                .count();
+            let unknown = fresh.iter().filter(|q| !queue::knows(&loaded.checkpoint, q)).count();
             if unknown > 0 {
                 say(&format!(
                     "warning: {path}: there is a checkpoint, so the questions given were not queued; {unknown} of them are not in it"

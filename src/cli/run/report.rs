@@ -39,9 +39,7 @@ pub(super) fn print_session(out: &mut Out, json: bool, done: &Worked) {
     if json {
         return out.json(&session_json(done));
     }
-    let Worked {
-        session, question, ..
-    } = done;
+    let Worked { session, question, .. } = done;
     match &done.choice {
         Choice::Answer { text, citations } => {
             out.line(&format!("session {session}: answered: {question}"));
@@ -52,9 +50,7 @@ pub(super) fn print_session(out: &mut Out, json: bool, done: &Worked) {
             out.line(&format!("  {text}{cites}"));
         }
         Choice::Flag { reason } => {
-            out.line(&format!(
-                "session {session}: handed to a person: {question}"
-            ));
+            out.line(&format!("session {session}: handed to a person: {question}"));
             out.line(&format!("  {reason}"));
         }
     }
@@ -100,12 +96,7 @@ impl<'a> Summary<'a> {
             (Err(_), End::Stopped(_)) => None,
             (Err(error), _) => return Err(error.into()),
         };
-        Ok(Summary {
-            end,
-            sessions,
-            budget,
-            checkpoint,
-        })
+        Ok(Summary { end, sessions, budget, checkpoint })
     }
 
     pub(super) fn print_json(&self, out: &mut Out) {
@@ -134,9 +125,8 @@ impl<'a> Summary<'a> {
                 "the budget ends here: the next session might need more tokens than are left",
             ),
             End::Seconds => out.line("the budget ends here: the time is over"),
-            End::Stopped(stopped) => out.line(&format!(
-                "{path}: {stopped}; no session starts until `long-horizon resume`"
-            )),
+            End::Stopped(stopped) => out
+                .line(&format!("{path}: {stopped}; no session starts until `long-horizon resume`")),
         }
         let Some(checkpoint) = &self.checkpoint else {
             return;
@@ -148,10 +138,7 @@ impl<'a> Summary<'a> {
             checkpoint.pending.len()
         ));
         if let Some(left) = self.budget.words() {
-            out.line(&format!(
-                "budget: {left}; {} open",
-                questions(checkpoint.queue.len())
-            ));
+            out.line(&format!("budget: {left}; {} open", questions(checkpoint.queue.len())));
             for question in &checkpoint.queue {
                 out.line(&format!("  {question}"));
             }

@@ -17,11 +17,7 @@ const LARGEST_VALUE: usize = 65536;
 
 /// What the call is about: a path, or a descriptor.
 enum At {
-    Path {
-        folder: i32,
-        path: u64,
-        follow: bool,
-    },
+    Path { folder: i32, path: u64, follow: bool },
     Descriptor(i32),
 }
 
@@ -49,15 +45,9 @@ impl Object {
 fn object(ask: &Ask<'_>, at: At) -> Option<Object> {
     let fd = match at {
         At::Descriptor(fd) => fd,
-        At::Path {
-            folder,
-            path,
-            follow,
-        } => match ask.view().resolve_at(folder, path, follow) {
+        At::Path { folder, path, follow } => match ask.view().resolve_at(folder, path, follow) {
             Place::Watched(target) => {
-                let file = target
-                    .stat
-                    .and_then(|stat| ask.world.names.by_inode(inode(&stat)));
+                let file = target.stat.and_then(|stat| ask.world.names.by_inode(inode(&stat)));
                 return Some(Object {
                     path: target.path.clone(),
                     file,
@@ -91,27 +81,15 @@ fn object(ask: &Ask<'_>, at: At) -> Option<Object> {
 /// A path that can be empty or null, which with some flags means the descriptor itself.
 fn path_or_descriptor(ask: &Ask<'_>, flags: i32) -> At {
     let (folder, path) = (ask.int(0), ask.args[1]);
-    let empty = path == 0
-        || ask
-            .view()
-            .path_at(path)
-            .is_some_and(|path| path == Path::new(""));
+    let empty = path == 0 || ask.view().path_at(path).is_some_and(|path| path == Path::new(""));
     if empty && (path == 0 || flags & libc::AT_EMPTY_PATH != 0) && folder != HERE {
         return At::Descriptor(folder);
     }
-    At::Path {
-        folder,
-        path,
-        follow: flags & libc::AT_SYMLINK_NOFOLLOW == 0,
-    }
+    At::Path { folder, path, follow: flags & libc::AT_SYMLINK_NOFOLLOW == 0 }
 }
 
 fn plain_path(ask: &Ask<'_>, follow: bool) -> At {
-    At::Path {
-        folder: HERE,
-        path: ask.args[0],
-        follow,
-    }
+    At::Path { folder: HERE, path: ask.args[0], follow }
 }
 
 /// `chmod`, `chown`, `utimens`, `setxattr` and their relatives.
@@ -124,9 +102,7 @@ pub(super) fn decode(ask: &Ask<'_>) -> Option<Pending> {
             let object = object(ask, path_or_descriptor(ask, ask.int(4)))?;
             let path = Some(object.path);
             let what = "file_setattr is not modelled".into();
-            Some(Pending::op(ask, path.clone(), None, |_, _| {
-                vec![Done::Gap { what, path }]
-            }))
+            Some(Pending::op(ask, path.clone(), None, |_, _| vec![Done::Gap { what, path }]))
         }
         _ => xattr(ask),
     }
@@ -141,24 +117,13 @@ fn chmod(ask: &Ask<'_>) -> Option<Pending> {
     };
     let object = object(ask, at)?;
     let (path, file) = (object.path.clone(), object.file);
-    let change = move |mode: u32| OpKind::Chmod {
-        path,
-        file,
-        mode: mode & 0o7777,
-    };
+    let change = move |mode: u32| OpKind::Chmod { path, file, mode: mode & 0o7777 };
     let preview = change.clone()(mode as u32);
-    Some(Pending::op(
-        ask,
-        Some(object.path.clone()),
-        Some(preview),
-        move |returned, _| {
-            // As the kernel set it: it can clear the set-group bit.
-            let mode = object
-                .look(returned.tid)
-                .map_or(mode as u32, |stat| stat.st_mode);
-            vec![Done::Op(change(mode))]
-        },
-    ))
+    Some(Pending::op(ask, Some(object.path.clone()), Some(preview), move |returned, _| {
+        // As the kernel set it: it can clear the set-group bit.
+        let mode = object.look(returned.tid).map_or(mode as u32, |stat| stat.st_mode);
+        vec![Done::Op(change(mode))]
+    }))
 }
 
 fn chown(ask: &Ask<'_>) -> Option<Pending> {
@@ -178,18 +143,9 @@ fn chown(ask: &Ask<'_>) -> Option<Pending> {
         mode: stat.st_mode & 0o7777,
     };
     let preview = object.look(ask.tid).map(change.clone());
-    Some(Pending::op(
-        ask,
-        Some(object.path.clone()),
-        preview,
-        move |returned, _| {
-            object
-                .look(returned.tid)
-                .map(|stat| Done::Op(change(stat)))
-                .into_iter()
-                .collect()
-        },
-    ))
+    Some(Pending::op(ask, Some(object.path.clone()), preview, move |returned, _| {
+        object.look(returned.tid).map(|stat| Done::Op(change(stat))).into_iter().collect()
+    }))
 }
 
 fn utimens(ask: &Ask<'_>) -> Option<Pending> {
@@ -199,12 +155,7 @@ fn utimens(ask: &Ask<'_>) -> Option<Pending> {
         _ => path_or_descriptor(ask, ask.int(3)),
     };
     let path = object(ask, at)?.path;
-    Some(Pending::known(
-        ask,
-        path.clone(),
-        OpKind::Utimens { path },
-        |_| {},
-    ))
+    Some(Pending::known(ask, path.clone(), OpKind::Utimens { path }, |_| {}))
 }
 
 fn xattr(ask: &Ask<'_>) -> Option<Pending> {
@@ -216,11 +167,8 @@ fn xattr(ask: &Ask<'_>) -> Option<Pending> {
     };
     let with_folder = matches!(ask.call, Call::Setxattrat | Call::Removexattrat);
     let object = object(ask, at)?;
-    let name = memory::read_string(
-        ask.tid,
-        ask.args[if with_folder { 3 } else { 1 }],
-        LONGEST_NAME,
-    )?;
+    let name =
+        memory::read_string(ask.tid, ask.args[if with_folder { 3 } else { 1 }], LONGEST_NAME)?;
     let name = String::from_utf8_lossy(&name).into_owned();
     let value = match ask.call {
         Call::Setxattr | Call::Lsetxattr | Call::Fsetxattr => {
@@ -235,11 +183,6 @@ fn xattr(ask: &Ask<'_>) -> Option<Pending> {
     };
     let value =
         value.map(|(address, size)| memory::read(ask.tid, address, size.min(LARGEST_VALUE)));
-    let kind = OpKind::Xattr {
-        path: object.path.clone(),
-        file: object.file,
-        name,
-        value,
-    };
+    let kind = OpKind::Xattr { path: object.path.clone(), file: object.file, name, value };
     Some(Pending::known(ask, object.path, kind, |_| {}))
 }

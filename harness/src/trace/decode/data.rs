@@ -15,14 +15,7 @@ use crate::trace::world::{Done, World};
 const FICLONE: u32 = 0x4004_9409;
 const FICLONERANGE: u32 = 0x4020_940d;
 /// Requests that only ask: flags, extents, block size.
-const ASKING: &[u32] = &[
-    0x8008_6601,
-    0x801c_581f,
-    0xc020_660b,
-    0x1,
-    0x2,
-    libc::TIOCGSID as u32,
-];
+const ASKING: &[u32] = &[0x8008_6601, 0x801c_581f, 0xc020_660b, 0x1, 0x2, libc::TIOCGSID as u32];
 
 /// Where bytes of one descriptor go to another.
 struct Flow {
@@ -37,11 +30,7 @@ struct Flow {
 fn flow(ask: &Ask<'_>) -> Option<Flow> {
     let a = &ask.args;
     let at = |address: u64| {
-        if address == 0 {
-            None
-        } else {
-            memory::read_u64(ask.tid, address)
-        }
+        if address == 0 { None } else { memory::read_u64(ask.tid, address) }
     };
     Some(match ask.call {
         Call::CopyFileRange | Call::Splice => Flow {
@@ -96,59 +85,25 @@ pub(super) fn copy(ask: &Ask<'_>) -> Option<Pending> {
         None => target.position,
     };
     let source = stat_fd(ask.tid, flow.from);
-    let to_source_end = source.map_or(0, |stat| {
-        (stat.st_size as u64).saturating_sub(flow.from_offset.unwrap_or(0))
-    });
+    let to_source_end = source
+        .map_or(0, |stat| (stat.st_size as u64).saturating_sub(flow.from_offset.unwrap_or(0)));
     let asked = flow.len.unwrap_or(to_source_end);
     let sync = own_sync(target.flags, 0);
     let empty = Data(Vec::new().into());
-    let preview = OpKind::Write {
-        file,
-        path: path.clone(),
-        offset,
-        data: empty,
-        append,
-    };
-    let pending = Pending::op(
-        ask,
-        Some(path.clone()),
-        Some(preview),
-        move |returned, _| {
-            let count = if is_ioctl {
-                asked
-            } else {
-                returned.value as u64
-            };
-            if count == 0 {
-                return Vec::new();
-            }
-            let Some(bytes) = read_back(returned.tid, flow.to, offset, count as usize) else {
-                let what = "bytes were copied that the lab may not read".into();
-                return vec![Done::Gap {
-                    what,
-                    path: Some(path),
-                }];
-            };
-            let write = OpKind::Write {
-                file,
-                path: path.clone(),
-                offset,
-                data: bytes.into(),
-                append,
-            };
-            let own_sync = sync.map(|data_only| {
-                Done::Op(OpKind::Sync {
-                    file,
-                    path,
-                    data_only,
-                })
-            });
-            [Some(Done::Op(write)), own_sync]
-                .into_iter()
-                .flatten()
-                .collect()
-        },
-    );
+    let preview = OpKind::Write { file, path: path.clone(), offset, data: empty, append };
+    let pending = Pending::op(ask, Some(path.clone()), Some(preview), move |returned, _| {
+        let count = if is_ioctl { asked } else { returned.value as u64 };
+        if count == 0 {
+            return Vec::new();
+        }
+        let Some(bytes) = read_back(returned.tid, flow.to, offset, count as usize) else {
+            let what = "bytes were copied that the lab may not read".into();
+            return vec![Done::Gap { what, path: Some(path) }];
+        };
+        let write = OpKind::Write { file, path: path.clone(), offset, data: bytes.into(), append };
+        let own_sync = sync.map(|data_only| Done::Op(OpKind::Sync { file, path, data_only }));
+        [Some(Done::Op(write)), own_sync].into_iter().flatten().collect()
+    });
     // Out of a pipe it waits for who fills it.
     let waits = source.is_none_or(|stat| kind(&stat) != libc::S_IFREG);
     Some(if waits { pending.free() } else { pending })
@@ -174,10 +129,7 @@ fn copy_out(ask: &Ask<'_>, flow: Flow) -> Option<Pending> {
         };
         match read_back(returned.tid, flow.from, offset, count).filter(|_| is_file) {
             Some(bytes) => vec![Done::Event(What::Output { stream, bytes })],
-            None => vec![Done::Gap {
-                what: "output was moved through a pipe".into(),
-                path: None,
-            }],
+            None => vec![Done::Gap { what: "output was moved through a pipe".into(), path: None }],
         }
     });
     Some(pending.free())
@@ -194,10 +146,7 @@ fn unknown_request(ask: &Ask<'_>) -> Option<Pending> {
         if returned.value < 0 {
             return Vec::new();
         }
-        vec![Done::Gap {
-            what: format!("ioctl {request:#x} is not modelled"),
-            path: Some(path),
-        }]
+        vec![Done::Gap { what: format!("ioctl {request:#x} is not modelled"), path: Some(path) }]
     }))
 }
 
@@ -206,29 +155,17 @@ pub(super) fn size(ask: &Ask<'_>) -> Option<Pending> {
     let a = &ask.args;
     let (file, path) = file_or_path(ask)?;
     let kind = match ask.call {
-        Call::Fallocate => OpKind::Allocate {
-            file,
-            path: path.clone(),
-            mode: ask.int(1),
-            offset: a[2],
-            len: a[3],
-        },
-        _ => OpKind::Truncate {
-            file,
-            path: path.clone(),
-            size: a[1],
-            by_open: false,
-        },
+        Call::Fallocate => {
+            OpKind::Allocate { file, path: path.clone(), mode: ask.int(1), offset: a[2], len: a[3] }
+        }
+        _ => OpKind::Truncate { file, path: path.clone(), size: a[1], by_open: false },
     };
     Some(Pending::known(ask, path, kind, |_| {}))
 }
 
 fn file_or_path(ask: &Ask<'_>) -> Option<(FileId, PathBuf)> {
     if ask.call == Call::Truncate {
-        let target = ask
-            .view()
-            .resolve_at(libc::AT_FDCWD, ask.args[0], true)
-            .watched()?;
+        let target = ask.view().resolve_at(libc::AT_FDCWD, ask.args[0], true).watched()?;
         return Some((ask.world.names.by_inode(inode(&target.stat?))?, target.path));
     }
     let file = ask.world.file_at(ask.tid, ask.int(0))?;
@@ -255,16 +192,10 @@ pub(super) fn mmap(ask: &Ask<'_>) -> Option<Pending> {
             return done;
         }
         if reads {
-            done.push(Done::Event(What::Read {
-                file,
-                path: path.clone(),
-            }));
+            done.push(Done::Event(What::Read { file, path: path.clone() }));
         }
         if may_change && let Err(what) = world.mappings.add(returned.tid, fd, file) {
-            done.push(Done::Gap {
-                what,
-                path: Some(path),
-            });
+            done.push(Done::Gap { what, path: Some(path) });
         }
         done
     }))
@@ -285,32 +216,18 @@ pub(super) fn sync(ask: &Ask<'_>) -> Option<Pending> {
     if ask.call == Call::Syncfs {
         let here = stat.st_dev == ask.world.device;
         return here.then(|| {
-            Pending::op(ask, None, Some(OpKind::SyncAll), |_, _| {
-                vec![Done::Op(OpKind::SyncAll)]
-            })
+            Pending::op(ask, None, Some(OpKind::SyncAll), |_, _| vec![Done::Op(OpKind::SyncAll)])
         });
     }
     if kind(&stat) == libc::S_IFDIR {
         let path = ask.view().folder_of(fd)?;
-        return Some(Pending::known(
-            ask,
-            path.clone(),
-            OpKind::SyncFolder { path },
-            |_| {},
-        ));
+        return Some(Pending::known(ask, path.clone(), OpKind::SyncFolder { path }, |_| {}));
     }
     let file = ask.world.file_of(ask.tid, fd, &stat)?;
     let path = ask.world.path(file);
     let kind = match ask.call {
-        Call::SyncFileRange => OpKind::SyncRange {
-            file,
-            path: path.clone(),
-        },
-        call => OpKind::Sync {
-            file,
-            path: path.clone(),
-            data_only: call == Call::Fdatasync,
-        },
+        Call::SyncFileRange => OpKind::SyncRange { file, path: path.clone() },
+        call => OpKind::Sync { file, path: path.clone(), data_only: call == Call::Fdatasync },
     };
     Some(Pending::known(ask, path, kind, |_| {}))
 }
@@ -322,14 +239,5 @@ fn msync(ask: &Ask<'_>) -> Option<Pending> {
     let file = ask.world.mappings.file_at(ask.tid, ask.args[0])?;
     let path = ask.world.path(file);
     // As `fsync` on Linux, over a range; that range is taken for the whole, since others are rare.
-    Some(Pending::known(
-        ask,
-        path.clone(),
-        OpKind::Sync {
-            file,
-            path,
-            data_only: false,
-        },
-        |_| {},
-    ))
+    Some(Pending::known(ask, path.clone(), OpKind::Sync { file, path, data_only: false }, |_| {}))
 }

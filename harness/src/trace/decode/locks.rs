@@ -14,34 +14,18 @@ struct Request {
 
 /// `flock`, and `fcntl` with a lock command.
 pub(super) fn decode(ask: &Ask<'_>) -> Option<Pending> {
-    let request = if ask.call == Call::Flock {
-        flock(ask.int(1))?
-    } else {
-        record_lock(ask)?
-    };
+    let request = if ask.call == Call::Flock { flock(ask.int(1))? } else { record_lock(ask)? };
     let Some(file) = ask.world.file_at(ask.tid, ask.int(0)) else {
         // Elsewhere: no op, but who sleeps in it is blocked all the same.
         let pending = Pending::event(ask, |_, _| Vec::new()).free();
-        return request.waits.then_some(Pending {
-            may_wait: true,
-            ..pending
-        });
+        return request.waits.then_some(Pending { may_wait: true, ..pending });
     };
     let path = ask.world.path(file);
-    let kind = OpKind::Lock {
-        file,
-        path: path.clone(),
-        family: request.family,
-        action: request.action,
-    };
-    let pending = Pending::op(ask, Some(path), Some(kind.clone()), move |_, _| {
-        vec![Done::Op(kind)]
-    });
-    Some(Pending {
-        alone: !request.waits,
-        may_wait: request.waits,
-        ..pending
-    })
+    let kind =
+        OpKind::Lock { file, path: path.clone(), family: request.family, action: request.action };
+    let pending =
+        Pending::op(ask, Some(path), Some(kind.clone()), move |_, _| vec![Done::Op(kind)]);
+    Some(Pending { alone: !request.waits, may_wait: request.waits, ..pending })
 }
 
 fn flock(operation: i32) -> Option<Request> {
@@ -52,11 +36,7 @@ fn flock(operation: i32) -> Option<Request> {
         _ => return None,
     };
     let waits = operation & libc::LOCK_NB == 0 && action != LockAction::Unlock;
-    Some(Request {
-        family: LockFamily::Flock,
-        action,
-        waits,
-    })
+    Some(Request { family: LockFamily::Flock, action, waits })
 }
 
 fn record_lock(ask: &Ask<'_>) -> Option<Request> {
@@ -66,10 +46,7 @@ fn record_lock(ask: &Ask<'_>) -> Option<Request> {
         _ => LockFamily::OpenFile,
     };
     // struct flock begins with its type.
-    let action = match i32::from(i16::from_ne_bytes(memory::read_array(
-        ask.tid,
-        ask.args[2],
-    )?)) {
+    let action = match i32::from(i16::from_ne_bytes(memory::read_array(ask.tid, ask.args[2])?)) {
         libc::F_RDLCK => LockAction::Shared,
         libc::F_WRLCK => LockAction::Exclusive,
         libc::F_UNLCK => LockAction::Unlock,
@@ -77,9 +54,5 @@ fn record_lock(ask: &Ask<'_>) -> Option<Request> {
     };
     let waits =
         matches!(command, libc::F_SETLKW | libc::F_OFD_SETLKW) && action != LockAction::Unlock;
-    Some(Request {
-        family,
-        action,
-        waits,
-    })
+    Some(Request { family, action, waits })
 }

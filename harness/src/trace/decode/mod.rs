@@ -109,18 +109,12 @@ impl Pending {
         ask: &Ask<'_>,
         then: impl FnOnce(Returned, &mut World) -> Vec<Done> + 'static,
     ) -> Pending {
-        Pending {
-            tells_failure: false,
-            ..Pending::op(ask, None, None, then)
-        }
+        Pending { tells_failure: false, ..Pending::op(ask, None, None, then) }
     }
 
     /// It may block for as long as it likes, so nobody waits for it.
     fn free(self) -> Pending {
-        Pending {
-            alone: false,
-            ..self
-        }
+        Pending { alone: false, ..self }
     }
 
     /// Finishes it with what it returned.
@@ -129,20 +123,13 @@ impl Pending {
             return (self.then)(Returned { tid, value: result }, world);
         }
         let call = self.call.name().to_owned();
-        vec![Done::Event(What::Failed {
-            call,
-            path: self.path,
-            errno: -result as i32,
-        })]
+        vec![Done::Event(What::Failed { call, path: self.path, errno: -result as i32 })]
     }
 }
 
 impl<'a> Ask<'a> {
     fn view(&self) -> View<'a> {
-        View {
-            tid: self.tid,
-            watched: &self.world.watched,
-        }
+        View { tid: self.tid, watched: &self.world.watched }
     }
 
     /// An argument as a descriptor or another signed number.

@@ -16,10 +16,7 @@ use crate::trace::world::{Done, World};
 const HERE: i32 = libc::AT_FDCWD;
 
 fn gap(what: &str, path: PathBuf) -> Vec<Done> {
-    vec![Done::Gap {
-        what: what.into(),
-        path: Some(path),
-    }]
+    vec![Done::Gap { what: what.into(), path: Some(path) }]
 }
 
 fn owner(stat: &FileStat) -> (u32, u32) {
@@ -40,26 +37,16 @@ pub(super) fn rename(ask: &Ask<'_>) -> Option<Pending> {
         (Some(from), Some(to)) => Some(rename_within(ask, &from, &to, flags)),
         (Some(from), None) => {
             let path = from.path.clone();
-            Some(Pending::op(
-                ask,
-                Some(path.clone()),
-                None,
-                move |_, world| {
-                    world.names.forget_below(&path);
-                    gap("moved out of the watched folder", path)
-                },
-            ))
+            Some(Pending::op(ask, Some(path.clone()), None, move |_, world| {
+                world.names.forget_below(&path);
+                gap("moved out of the watched folder", path)
+            }))
         }
-        (None, Some(to)) => Some(Pending::op(
-            ask,
-            Some(to.path.clone()),
-            None,
-            move |_, world| {
-                world.names.forget_below(&to.path);
-                world.scan(&to.reachable(), &to.path);
-                gap("moved into the watched folder", to.path)
-            },
-        )),
+        (None, Some(to)) => Some(Pending::op(ask, Some(to.path.clone()), None, move |_, world| {
+            world.names.forget_below(&to.path);
+            world.scan(&to.reachable(), &to.path);
+            gap("moved into the watched folder", to.path)
+        })),
         (None, None) => None,
     }
 }
@@ -75,32 +62,25 @@ fn rename_within(ask: &Ask<'_>, from: &Target, to: &Target, flags: u32) -> Pendi
         exchange,
         no_replace: flags & libc::RENAME_NOREPLACE != 0,
     };
-    Pending::op(
-        ask,
-        Some(old.clone()),
-        Some(kind.clone()),
-        move |returned, world| {
-            if one_file {
-                // Two names of one file: the kernel says success and does nothing.
-                return Vec::new();
-            }
-            if exchange {
-                world.names.exchange(&old, &new);
-            } else {
-                world.names.rename(&old, &new);
-            }
-            let mut done = vec![Done::Op(kind)];
-            if whiteout
-                && let Place::Watched(left) =
-                    world
-                        .view(returned.tid)
-                        .resolve(HERE, &world.watched.join(&old), false)
-            {
-                done.extend(made_node(&left, world));
-            }
-            done
-        },
-    )
+    Pending::op(ask, Some(old.clone()), Some(kind.clone()), move |returned, world| {
+        if one_file {
+            // Two names of one file: the kernel says success and does nothing.
+            return Vec::new();
+        }
+        if exchange {
+            world.names.exchange(&old, &new);
+        } else {
+            world.names.rename(&old, &new);
+        }
+        let mut done = vec![Done::Op(kind)];
+        if whiteout
+            && let Place::Watched(left) =
+                world.view(returned.tid).resolve(HERE, &world.watched.join(&old), false)
+        {
+            done.extend(made_node(&left, world));
+        }
+        done
+    })
 }
 
 /// `link` and `linkat`, also from a descriptor.
@@ -111,38 +91,26 @@ pub(super) fn link(ask: &Ask<'_>) -> Option<Pending> {
         _ => ((ask.int(0), a[1]), (ask.int(2), a[3]), ask.int(4)),
     };
     let by_descriptor = flags & libc::AT_EMPTY_PATH != 0
-        && ask
-            .view()
-            .path_at(from.1)
-            .is_some_and(|path| path.as_os_str().is_empty());
+        && ask.view().path_at(from.1).is_some_and(|path| path.as_os_str().is_empty());
     let from = if by_descriptor {
         Place::Descriptor(from.0)
     } else {
-        ask.view()
-            .resolve_at(from.0, from.1, flags & libc::AT_SYMLINK_FOLLOW != 0)
+        ask.view().resolve_at(from.0, from.1, flags & libc::AT_SYMLINK_FOLLOW != 0)
     };
     let to = ask.view().resolve_at(to.0, to.1, false).watched();
     let source = match from {
-        Place::Watched(target) => Some((
-            target
-                .stat
-                .and_then(|stat| ask.world.names.by_inode(inode(&stat))),
-            target.path,
-        )),
-        Place::Descriptor(fd) => ask
-            .world
-            .file_at(ask.tid, fd)
-            .map(|file| (Some(file), ask.world.path(file))),
+        Place::Watched(target) => {
+            Some((target.stat.and_then(|stat| ask.world.names.by_inode(inode(&stat))), target.path))
+        }
+        Place::Descriptor(fd) => {
+            ask.world.file_at(ask.tid, fd).map(|file| (Some(file), ask.world.path(file)))
+        }
         Place::Other => None,
     };
     match (source, to) {
         (Some((Some(file), path)), Some(to)) => {
             let from = ask.world.names.is_named(file).then_some(path);
-            let kind = OpKind::Link {
-                file,
-                from,
-                to: to.path.clone(),
-            };
+            let kind = OpKind::Link { file, from, to: to.path.clone() };
             Some(Pending::known(ask, to.path.clone(), kind, move |world| {
                 world.names.link(file, &to.path)
             }))
@@ -153,52 +121,32 @@ pub(super) fn link(ask: &Ask<'_>) -> Option<Pending> {
         (Some((_, path)), None) => Some(Pending::op(ask, Some(path.clone()), None, |_, _| {
             gap("got a name outside of the watched folder", path)
         })),
-        (None, Some(to)) => Some(Pending::op(
-            ask,
-            Some(to.path.clone()),
-            None,
-            move |_, world| {
-                world.scan(&to.reachable(), &to.path);
-                gap(
-                    "a file from outside of the watched folder got a name in it",
-                    to.path,
-                )
-            },
-        )),
+        (None, Some(to)) => Some(Pending::op(ask, Some(to.path.clone()), None, move |_, world| {
+            world.scan(&to.reachable(), &to.path);
+            gap("a file from outside of the watched folder got a name in it", to.path)
+        })),
         (None, None) => None,
     }
 }
 
 /// `symlink` and `symlinkat`.
 pub(super) fn symlink(ask: &Ask<'_>) -> Option<Pending> {
-    let (folder, path) = if ask.call == Call::Symlink {
-        (HERE, ask.args[1])
-    } else {
-        (ask.int(1), ask.args[2])
-    };
+    let (folder, path) =
+        if ask.call == Call::Symlink { (HERE, ask.args[1]) } else { (ask.int(1), ask.args[2]) };
     let at = ask.view().resolve_at(folder, path, false).watched()?;
     let target = ask.view().path_at(ask.args[0])?;
     let make = {
         let path = at.path.clone();
-        move |owner| OpKind::Symlink {
-            target,
-            path,
-            owner,
-        }
+        move |owner| OpKind::Symlink { target, path, owner }
     };
     let preview = make.clone()((0, 0));
-    Some(Pending::op(
-        ask,
-        Some(at.path.clone()),
-        Some(preview),
-        move |_, world| {
-            let Some(stat) = at.look() else {
-                return Vec::new();
-            };
-            world.names.create(inode(&stat), &at.path);
-            vec![Done::Op(make(owner(&stat)))]
-        },
-    ))
+    Some(Pending::op(ask, Some(at.path.clone()), Some(preview), move |_, world| {
+        let Some(stat) = at.look() else {
+            return Vec::new();
+        };
+        world.names.create(inode(&stat), &at.path);
+        vec![Done::Op(make(owner(&stat)))]
+    }))
 }
 
 /// `unlink`, `unlinkat` and `rmdir`.
@@ -206,25 +154,14 @@ pub(super) fn unlink(ask: &Ask<'_>) -> Option<Pending> {
     let (folder, path, is_folder) = match ask.call {
         Call::Unlink => (HERE, ask.args[0], false),
         Call::Rmdir => (HERE, ask.args[0], true),
-        _ => (
-            ask.int(0),
-            ask.args[1],
-            ask.int(2) & libc::AT_REMOVEDIR != 0,
-        ),
+        _ => (ask.int(0), ask.args[1], ask.int(2) & libc::AT_REMOVEDIR != 0),
     };
     let path = ask.view().resolve_at(folder, path, false).watched()?.path;
     if is_folder {
-        return Some(Pending::known(
-            ask,
-            path.clone(),
-            OpKind::Rmdir { path },
-            |_| {},
-        ));
+        return Some(Pending::known(ask, path.clone(), OpKind::Rmdir { path }, |_| {}));
     }
     let kind = OpKind::Unlink { path: path.clone() };
-    Some(Pending::known(ask, path.clone(), kind, move |world| {
-        world.names.unlink(&path)
-    }))
+    Some(Pending::known(ask, path.clone(), kind, move |world| world.names.unlink(&path)))
 }
 
 /// `mkdir` and `mkdirat`.
@@ -234,26 +171,18 @@ pub(super) fn mkdir(ask: &Ask<'_>) -> Option<Pending> {
         _ => (ask.int(0), ask.args[1], ask.args[2]),
     };
     let at = ask.view().resolve_at(folder, path, false).watched()?;
-    let preview = OpKind::Mkdir {
-        path: at.path.clone(),
-        mode: mode as u32 & 0o7777,
-        owner: (0, 0),
-    };
-    Some(Pending::op(
-        ask,
-        Some(at.path.clone()),
-        Some(preview),
-        move |_, _| {
-            let Some(stat) = at.look() else {
-                return Vec::new();
-            };
-            vec![Done::Op(OpKind::Mkdir {
-                path: at.path,
-                mode: stat.st_mode & 0o7777,
-                owner: owner(&stat),
-            })]
-        },
-    ))
+    let preview =
+        OpKind::Mkdir { path: at.path.clone(), mode: mode as u32 & 0o7777, owner: (0, 0) };
+    Some(Pending::op(ask, Some(at.path.clone()), Some(preview), move |_, _| {
+        let Some(stat) = at.look() else {
+            return Vec::new();
+        };
+        vec![Done::Op(OpKind::Mkdir {
+            path: at.path,
+            mode: stat.st_mode & 0o7777,
+            owner: owner(&stat),
+        })]
+    }))
 }
 
 /// `mknod`, `mknodat`, and `bind`, which makes a socket's node.
@@ -264,12 +193,7 @@ pub(super) fn mknod(ask: &Ask<'_>) -> Option<Pending> {
         _ => ask.view().resolve(HERE, &socket_path(ask)?, false),
     };
     let at = place.watched()?;
-    Some(Pending::op(
-        ask,
-        Some(at.path.clone()),
-        None,
-        move |_, world| made_node(&at, world),
-    ))
+    Some(Pending::op(ask, Some(at.path.clone()), None, move |_, world| made_node(&at, world)))
 }
 
 /// The path in a `struct sockaddr_un`.
@@ -277,10 +201,7 @@ fn socket_path(ask: &Ask<'_>) -> Option<PathBuf> {
     const LONGEST: usize = 110;
     let address = memory::read(ask.tid, ask.args[1], (ask.args[2] as usize).min(LONGEST));
     let (family, path) = address.split_first_chunk::<2>()?;
-    let end = path
-        .iter()
-        .position(|byte| *byte == 0)
-        .unwrap_or(path.len());
+    let end = path.iter().position(|byte| *byte == 0).unwrap_or(path.len());
     let is_unix = i32::from(u16::from_ne_bytes(*family)) == libc::AF_UNIX;
     (is_unix && end > 0).then(|| PathBuf::from(OsString::from_vec(path[..end].to_vec())))
 }
@@ -292,19 +213,9 @@ fn made_node(at: &Target, world: &mut World) -> Vec<Done> {
     let path = at.path.clone();
     let file = world.names.create(inode(&stat), &path);
     let op = if kind(&stat) == libc::S_IFREG {
-        OpKind::Create {
-            file,
-            path: Some(path),
-            mode: stat.st_mode & 0o7777,
-            owner: owner(&stat),
-        }
+        OpKind::Create { file, path: Some(path), mode: stat.st_mode & 0o7777, owner: owner(&stat) }
     } else {
-        OpKind::Mknod {
-            path,
-            mode: stat.st_mode,
-            device: stat.st_rdev,
-            owner: owner(&stat),
-        }
+        OpKind::Mknod { path, mode: stat.st_mode, device: stat.st_rdev, owner: owner(&stat) }
     };
     vec![Done::Op(op)]
 }

@@ -45,12 +45,7 @@ fn request(ask: &Ask<'_>) -> Option<Request> {
             // struct open_how: flags, mode, resolve.
             let flags = memory::read_u64(ask.tid, args[2])? as i32;
             let mode = memory::read_u64(ask.tid, args[2] + 8)? as u32;
-            Request {
-                folder: ask.int(0),
-                path: args[1],
-                flags,
-                mode,
-            }
+            Request { folder: ask.int(0), path: args[1], flags, mode }
         }
     })
 }
@@ -84,12 +79,9 @@ fn named(ask: &Ask<'_>, request: &Request, target: Target, writes: bool) -> Opti
     match target.stat {
         // Opening a pipe can wait for the other side; folders and devices hold nothing that the log could lose.
         Some(stat) if kind(&stat) != libc::S_IFREG => None,
-        Some(stat) => Some(existing(
-            ask,
-            request,
-            target.path,
-            ask.world.names.by_inode(inode(&stat)),
-        )),
+        Some(stat) => {
+            Some(existing(ask, request, target.path, ask.world.names.by_inode(inode(&stat))))
+        }
         None if writes => Some(missing(ask, request, target.path)),
         None => None,
     }
@@ -99,12 +91,7 @@ fn existing(ask: &Ask<'_>, request: &Request, path: PathBuf, file: Option<FileId
     let truncates = request.flags & libc::O_TRUNC != 0;
     let truncate = {
         let path = path.clone();
-        move |file| OpKind::Truncate {
-            file,
-            path,
-            size: 0,
-            by_open: true,
-        }
+        move |file| OpKind::Truncate { file, path, size: 0, by_open: true }
     };
     let preview = file.filter(|_| truncates).map(truncate.clone());
     let failure = path.clone();
@@ -121,10 +108,7 @@ fn existing(ask: &Ask<'_>, request: &Request, path: PathBuf, file: Option<FileId
         done.push(open_event(file, path, &opened, world));
         done
     });
-    Pending {
-        tells_failure,
-        ..pending
-    }
+    Pending { tells_failure, ..pending }
 }
 
 fn missing(ask: &Ask<'_>, request: &Request, path: PathBuf) -> Pending {
@@ -142,43 +126,23 @@ fn missing(ask: &Ask<'_>, request: &Request, path: PathBuf) -> Pending {
             return Vec::new();
         };
         let file = world.names.create(inode(&opened.stat), &path);
-        vec![
-            created(file, Some(path.clone()), &opened),
-            open_event(file, path, &opened, world),
-        ]
+        vec![created(file, Some(path.clone()), &opened), open_event(file, path, &opened, world)]
     })
 }
 
 /// `O_TMPFILE`: the path is that of a folder.
 fn unnamed(ask: &Ask<'_>, request: &Request) -> Option<Pending> {
-    let folder = ask
-        .view()
-        .resolve_at(request.folder, request.path, true)
-        .watched()?
-        .path;
+    let folder = ask.view().resolve_at(request.folder, request.path, true).watched()?.path;
     let mode = request.mode & 0o7777;
-    let preview = OpKind::Create {
-        file: ask.world.names.next(),
-        path: None,
-        mode,
-        owner: (0, 0),
-    };
-    Some(Pending::op(
-        ask,
-        Some(folder.clone()),
-        Some(preview),
-        move |returned, world| {
-            let Some(opened) = opened(returned) else {
-                return Vec::new();
-            };
-            let file = world.names.create_unnamed(inode(&opened.stat), &folder);
-            let path = world.path(file);
-            vec![
-                created(file, None, &opened),
-                open_event(file, path, &opened, world),
-            ]
-        },
-    ))
+    let preview = OpKind::Create { file: ask.world.names.next(), path: None, mode, owner: (0, 0) };
+    Some(Pending::op(ask, Some(folder.clone()), Some(preview), move |returned, world| {
+        let Some(opened) = opened(returned) else {
+            return Vec::new();
+        };
+        let file = world.names.create_unnamed(inode(&opened.stat), &folder);
+        let path = world.path(file);
+        vec![created(file, None, &opened), open_event(file, path, &opened, world)]
+    }))
 }
 
 fn opened(returned: Returned) -> Option<Descriptor> {
@@ -200,12 +164,7 @@ fn open_event(file: FileId, path: PathBuf, opened: &Descriptor, world: &mut Worl
     if writable {
         world.writable.insert(file);
     }
-    Done::Event(What::Open {
-        file,
-        path,
-        readable,
-        writable,
-    })
+    Done::Event(What::Open { file, path, readable, writable })
 }
 
 /// A handle names a file without a path, possibly one that is watched.
@@ -218,25 +177,16 @@ fn by_handle(ask: &Ask<'_>) -> Option<Pending> {
             .and_then(|stat| world.names.by_inode(inode(&stat)));
         let Some(file) = file else { return Vec::new() };
         world.writable.insert(file);
-        vec![Done::Gap {
-            what: "opened by handle".into(),
-            path: Some(world.path(file)),
-        }]
+        vec![Done::Gap { what: "opened by handle".into(), path: Some(world.path(file)) }]
     }))
 }
 
 /// `access` and its relatives: a mark, or nothing of interest.
 pub(super) fn mark(ask: &Ask<'_>) -> Option<Pending> {
-    let address = if ask.call == Call::Access {
-        ask.args[0]
-    } else {
-        ask.args[1]
-    };
+    let address = if ask.call == Call::Access { ask.args[0] } else { ask.args[1] };
     let path = ask.view().path_at(address)?;
     let name = path.to_str()?.strip_prefix(MARKS)?.to_owned();
-    Some(Pending::event(ask, move |_, _| {
-        vec![Done::Event(What::Mark(name))]
-    }))
+    Some(Pending::event(ask, move |_, _| vec![Done::Event(What::Mark(name))]))
 }
 
 /// `read` and its relatives.

@@ -44,10 +44,7 @@ pub(super) fn decode(ask: &Ask<'_>) -> Option<Pending> {
 fn offered(ask: &Ask<'_>) -> Vec<u8> {
     match ask.call {
         Call::Write | Call::Pwrite64 => memory::read(ask.tid, ask.args[1], ask.args[2] as usize),
-        _ => memory::read_vector(
-            ask.tid,
-            &memory::read_iovecs(ask.tid, ask.args[1], ask.args[2]),
-        ),
+        _ => memory::read_vector(ask.tid, &memory::read_iovecs(ask.tid, ask.args[1], ask.args[2])),
     }
 }
 
@@ -55,11 +52,7 @@ fn offered(ask: &Ask<'_>) -> Vec<u8> {
 fn destination(ask: &Ask<'_>, target: &Descriptor) -> (u64, bool) {
     let end = u64::try_from(target.stat.st_size).unwrap_or(0);
     let by_descriptor = target.flags & libc::O_APPEND != 0;
-    let call_flags = if ask.call == Call::Pwritev2 {
-        ask.int(5)
-    } else {
-        0
-    };
+    let call_flags = if ask.call == Call::Pwritev2 { ask.int(5) } else { 0 };
     if call_flags & RWF_APPEND != 0 || (by_descriptor && call_flags & RWF_NOAPPEND == 0) {
         // Also `pwrite`: on Linux it appends where the descriptor does.
         return (end, by_descriptor);
@@ -75,11 +68,7 @@ fn destination(ask: &Ask<'_>, target: &Descriptor) -> (u64, bool) {
 fn to_file(ask: &Ask<'_>, file: FileId, target: &Descriptor) -> Pending {
     let (offset, append) = destination(ask, target);
     let path = ask.world.path(file);
-    let call_flags = if ask.call == Call::Pwritev2 {
-        ask.int(5)
-    } else {
-        0
-    };
+    let call_flags = if ask.call == Call::Pwritev2 { ask.int(5) } else { 0 };
     let sync = own_sync(target.flags, call_flags);
     let bytes = offered(ask);
     let at = path.clone();
@@ -90,24 +79,15 @@ fn to_file(ask: &Ask<'_>, file: FileId, target: &Descriptor) -> Pending {
         data: Data(bytes.into()),
         append,
     };
-    Pending::op(
-        ask,
-        Some(path.clone()),
-        Some(write(&bytes)),
-        move |returned, _| {
-            let taken = bytes.len().min(returned.value as usize);
-            if taken == 0 {
-                return Vec::new();
-            }
-            let mut done = vec![Done::Op(write(&bytes[..taken]))];
-            if let Some(data_only) = sync {
-                done.push(Done::Op(OpKind::Sync {
-                    file,
-                    path,
-                    data_only,
-                }));
-            }
-            done
-        },
-    )
+    Pending::op(ask, Some(path.clone()), Some(write(&bytes)), move |returned, _| {
+        let taken = bytes.len().min(returned.value as usize);
+        if taken == 0 {
+            return Vec::new();
+        }
+        let mut done = vec![Done::Op(write(&bytes[..taken]))];
+        if let Some(data_only) = sync {
+            done.push(Done::Op(OpKind::Sync { file, path, data_only }));
+        }
+        done
+    })
 }

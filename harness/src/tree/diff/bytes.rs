@@ -76,15 +76,9 @@ fn summary(before: &[u8], after: &[u8]) -> String {
     } else if same == old {
         format!("{} more after the first {old}", count(new - old, "byte"))
     } else if old == new {
-        format!(
-            "{} as before, different from byte {same} on",
-            count(new, "byte")
-        )
+        format!("{} as before, different from byte {same} on", count(new, "byte"))
     } else {
-        format!(
-            "{}, before {old}, different from byte {same} on",
-            count(new, "byte")
-        )
+        format!("{}, before {old}, different from byte {same} on", count(new, "byte"))
     }
 }
 
@@ -99,9 +93,7 @@ fn is_text(bytes: &[u8]) -> bool {
         Err(error) if error.error_len().is_none() => &bytes[..error.valid_up_to()],
         Err(_) => return false,
     };
-    valid
-        .iter()
-        .all(|&byte| byte >= b' ' || matches!(byte, b'\t' | b'\n' | b'\r' | 0x0c | 0x1b))
+    valid.iter().all(|&byte| byte >= b' ' || matches!(byte, b'\t' | b'\n' | b'\r' | 0x0c | 0x1b))
 }
 
 /// The difference of two texts by lines.
@@ -122,23 +114,15 @@ fn lines(before: &[u8], after: &[u8]) -> Vec<String> {
 /// The operations that turn the old lines into the new ones.
 fn line_ops(old: &[&[u8]], new: &[&[u8]]) -> Vec<DiffOp> {
     let head = old.iter().zip(new).take_while(|(x, y)| x == y).count();
-    let tail = old[head..]
-        .iter()
-        .rev()
-        .zip(new[head..].iter().rev())
-        .take_while(|(x, y)| x == y)
-        .count();
+    let tail =
+        old[head..].iter().rev().zip(new[head..].iter().rev()).take_while(|(x, y)| x == y).count();
     let (old_rest, new_rest) = (old.len() - head - tail, new.len() - head - tail);
     if old_rest.max(new_rest) <= COMPARED {
         return capture_diff_slices(Algorithm::Myers, old, new);
     }
     let mut ops = Vec::new();
     if head > 0 {
-        ops.push(DiffOp::Equal {
-            old_index: 0,
-            new_index: 0,
-            len: head,
-        });
+        ops.push(DiffOp::Equal { old_index: 0, new_index: 0, len: head });
     }
     ops.push(DiffOp::Replace {
         old_index: head,
@@ -166,16 +150,11 @@ fn print_op(op: &DiffOp, old: &[&[u8]], new: &[&[u8]], printed: &mut Vec<String>
     let shown = LINES / 2 - 3;
     for (sign, side, other) in [('-', old, new), ('+', new, old)] {
         for (number, line) in side.iter().take(shown).enumerate() {
-            let same = other
-                .get(number)
-                .map_or(0, |other| common_prefix(line, other));
+            let same = other.get(number).map_or(0, |other| common_prefix(line, other));
             printed.push(print_line(sign, line, same));
         }
         if side.len() > shown {
-            printed.push(format!(
-                "{sign} ... {} more",
-                count(side.len() - shown, "line")
-            ));
+            printed.push(format!("{sign} ... {} more", count(side.len() - shown, "line")));
         }
     }
 }
@@ -279,13 +258,7 @@ fn hex(bytes: &[u8], block: &Block) -> String {
     let digits: Vec<String> = row.iter().map(|byte| format!("{byte:02x}")).collect();
     let letters: String = row
         .iter()
-        .map(|&byte| {
-            if (b' '..=b'~').contains(&byte) {
-                char::from(byte)
-            } else {
-                '.'
-            }
-        })
+        .map(|&byte| if (b' '..=b'~').contains(&byte) { char::from(byte) } else { '.' })
         .collect();
     let more = match whole.len() - row.len() {
         0 => String::new(),

@@ -29,9 +29,7 @@ fn session() -> Result<(), String> {
     let runs = (state["runs"].as_u64()).ok_or_else(|| format!("{STATE}: damaged: no `runs`"))?;
     mark("loaded");
     state["runs"] = (runs + 1).into();
-    let now = SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .unwrap_or_default();
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     state["saved_at"] = (now.as_millis() as u64).into();
     replace(Path::new(STATE), format!("{state:#}\n").as_bytes())
         .map_err(|error| format!("{STATE}: cannot save: {error}"))?;

@@ -27,11 +27,8 @@ fn session() -> Result<(), String> {
     let answer = state.answers.remove(&question);
     state.notes.clear();
     // The fault: two files, one after the other, and no way to tell whether the first step was done.
-    append(&format!(
-        "{}\n",
-        json!({ "question": question, "answer": answer })
-    ))
-    .map_err(|error| format!("{ANSWERS}: cannot append: {error}"))?;
+    append(&format!("{}\n", json!({ "question": question, "answer": answer })))
+        .map_err(|error| format!("{ANSWERS}: cannot append: {error}"))?;
     replace(Path::new(STATE), &state.encode())
         .map_err(|error| format!("{STATE}: cannot save: {error}"))?;
     mark("saved");

@@ -43,9 +43,7 @@ fn status() -> Result<(), String> {
     let bytes = fs::read(WAITING).map_err(|error| format!("{WAITING}: cannot read it: {error}"))?;
     let since: Map<String, Value> =
         serde_json::from_slice(&bytes).map_err(|error| format!("{WAITING}: damaged: {error}"))?;
-    let now = SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .map_or(0, |elapsed| elapsed.as_secs());
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |elapsed| elapsed.as_secs());
     let oldest = (state.pending.keys())
         .filter_map(|question| since.get(question)?.as_u64())
         .map(|second| now.saturating_sub(second) / SECONDS_PER_DAY)

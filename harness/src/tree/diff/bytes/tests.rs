@@ -9,9 +9,7 @@ fn shown_bytes(before: impl AsRef<[u8]>, after: impl AsRef<[u8]>) -> String {
 #[test]
 fn a_text_difference_shows_the_lines_around() {
     let before: String = (1..=40).map(|n| format!("line {n}\n")).collect();
-    let after = before
-        .replace("line 20\n", "line twenty\nand a half\n")
-        .replace("line 39\n", "");
+    let after = before.replace("line 20\n", "line twenty\nand a half\n").replace("line 39\n", "");
     insta::assert_snapshot!(shown_bytes(before, after));
 }
 
@@ -26,11 +24,7 @@ fn a_cut_text_says_where() {
 
 #[test]
 fn a_long_line_is_cut_around_its_first_difference() {
-    let before = format!(
-        "{{\"a\":\"{}\",\"n\":1,\"b\":\"{}\"}}",
-        "x".repeat(300),
-        "y".repeat(300)
-    );
+    let before = format!("{{\"a\":\"{}\",\"n\":1,\"b\":\"{}\"}}", "x".repeat(300), "y".repeat(300));
     insta::assert_snapshot!(shown_bytes(&before, before.replace("\"n\":1", "\"n\":2")));
 }
 
@@ -44,15 +38,8 @@ fn a_long_text_difference_is_bounded() {
 #[test]
 fn many_small_changes_are_bounded() {
     let before: String = (0..500).map(|n| format!("{n}\n")).collect();
-    let after: String = (0..500)
-        .map(|n| {
-            if n % 10 == 0 {
-                format!("{n}!\n")
-            } else {
-                format!("{n}\n")
-            }
-        })
-        .collect();
+    let after: String =
+        (0..500).map(|n| if n % 10 == 0 { format!("{n}!\n") } else { format!("{n}\n") }).collect();
     insta::assert_snapshot!(shown_bytes(before, after));
 }
 
