@@ -18,7 +18,7 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use nix::errno::Errno;
@@ -61,7 +61,7 @@ pub struct Sandbox {
     options: SandboxOptions,
     capabilities: Capabilities,
     /// Before the layout, so that the folders go when nothing is mounted on them any more.
-    view: Option<Arc<View>>,
+    view: Mutex<Option<Arc<View>>>,
     layout: Layout,
     seen: PathBuf,
 }
@@ -134,7 +134,13 @@ impl Sandbox {
         let layout = Layout::new(options, used.way != Way::Plain).map_err(|error| (None, error))?;
         let view = make_view(options, &used, &layout)?;
         let seen = layout.seen.clone();
-        Ok(Sandbox { options: options.clone(), capabilities: used, view, layout, seen })
+        Ok(Sandbox {
+            options: options.clone(),
+            capabilities: used,
+            view: Mutex::new(view),
+            layout,
+            seen,
+        })
     }
 
     /// The work folder as the lab sees it.
@@ -172,22 +178,28 @@ impl Sandbox {
     pub fn entry(&self) -> Entry {
         // `Layout` has refused names with a NUL, which no path of the kernel has.
         let folder = CString::new(self.seen.as_os_str().as_bytes()).unwrap_or_default();
-        Entry { view: self.view.clone(), folder }
+        Entry { view: self.view().clone(), folder }
     }
 
-    /// Empties the work folder and puts the tree there.
+    fn view(&self) -> MutexGuard<'_, Option<Arc<View>>> {
+        self.view.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
+    /// Makes the sandbox as new, see [`reset`](Self::reset), and puts the tree into the work folder.
     ///
     /// # Errors
     ///
     /// [`SnapshotError`] with the path that could not be removed or written.
     pub fn fill(&self, tree: &Tree) -> Result<(), SnapshotError> {
-        let work = self.work();
-        clean::empty(work, &[]).map_err(|source| SnapshotError {
-            what: "empty",
-            path: work.to_owned(),
-            source,
+        self.reset().map_err(|error| SnapshotError {
+            what: "reset the sandbox at",
+            source: io::Error::new(
+                error.source.kind(),
+                format!("{}: {}", error.what, error.source),
+            ),
+            path: error.path,
         })?;
-        tree::write_out(tree, work)
+        tree::write_out(tree, self.work())
     }
 
     /// What is in the work folder now.
@@ -205,11 +217,12 @@ impl Sandbox {
     /// # Errors
     ///
     /// [`SandboxError`] with the path and the step.
-    pub fn reset(&mut self) -> Result<(), SandboxError> {
+    pub fn reset(&self) -> Result<(), SandboxError> {
         self.layout.empty()?;
+        let mut view = self.view();
         // Ports may be in use for a while after their program has ended.
-        if self.view.as_ref().is_some_and(|view| view.has_sockets()) {
-            self.view = make_view(&self.options, &self.capabilities, &self.layout)
+        if view.as_ref().is_some_and(|view| view.has_sockets()) {
+            *view = make_view(&self.options, &self.capabilities, &self.layout)
                 .map_err(|(_, error)| error)?;
         }
         Ok(())

@@ -396,7 +396,7 @@ fn a_reset_sandbox_is_as_new() {
     fs::write(project.path().join("file"), "seen\n").unwrap();
     let mut options = options();
     options.keep_visible.push(project.path().to_owned());
-    let mut sandbox = Sandbox::new(&options).unwrap();
+    let sandbox = Sandbox::new(&options).unwrap();
     let network = |sandbox: &Sandbox| sh(sandbox, "readlink /proc/self/ns/net");
     let empty = read(sandbox.work()).unwrap();
     let first = network(&sandbox);
@@ -447,7 +447,11 @@ fn a_filled_folder_is_the_one_that_the_subject_sees() {
     sh(&sandbox, "echo 1 > file");
     let tree = sandbox.snapshot().unwrap();
     sh(&sandbox, "rm file && chmod 700 .");
+    if with_namespaces().is_some() {
+        sh(&sandbox, "echo > /tmp/from-before");
+    }
     sandbox.fill(&tree).unwrap();
+    sh_fails(&sandbox, "ls /tmp/from-before");
     assert_eq!(sh(&sandbox, "cat file"), "1");
     assert_eq!(sandbox.snapshot().unwrap(), tree);
 }
