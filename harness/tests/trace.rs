@@ -1,5 +1,7 @@
 //! The tracer on small C programs: what they do to a folder, and what its log says they did, must be the same.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed, also in its helpers")]
+
 #[path = "trace/events.rs"]
 mod events;
 #[path = "trace/faithful.rs"]

@@ -27,8 +27,8 @@ pub(crate) struct Stopped {
 /// Why a thread stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Why {
-    /// At the entry of a call that the filter traps; with the filter's data.
-    Entry(u16),
+    /// At the entry of a call that the filter traps.
+    Entry,
     /// At the exit of a call whose exit was asked for.
     Exit,
     /// Before a signal is delivered.
@@ -63,6 +63,8 @@ pub(crate) enum News {
 /// The call at whose entry a thread stands.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Entry {
+    /// The data that the filter gave with it.
+    pub(crate) data: u16,
     /// Its number.
     pub(crate) number: u64,
     /// Its arguments.
@@ -129,7 +131,7 @@ impl Stopped {
             libc::PTRACE_SYSCALL_INFO_SECCOMP => {
                 // SAFETY: `op` says which member of the union the kernel filled.
                 let seccomp = unsafe { info.u.seccomp };
-                Ok(Entry { number: seccomp.nr, args: seccomp.args })
+                Ok(Entry { data: seccomp.ret_data as u16, number: seccomp.nr, args: seccomp.args })
             }
             _ => Err(Gone),
         }
@@ -227,7 +229,7 @@ fn why(tid: Tid, status: i32) -> Why {
     match status >> 16 {
         0 if signal == libc::SIGTRAP | 0x80 => Why::Exit,
         0 => Why::Signal(signal),
-        libc::PTRACE_EVENT_SECCOMP => Why::Entry(message() as u16),
+        libc::PTRACE_EVENT_SECCOMP => Why::Entry,
         libc::PTRACE_EVENT_FORK | libc::PTRACE_EVENT_VFORK | libc::PTRACE_EVENT_CLONE => {
             Why::Made(message() as Tid)
         }

@@ -105,6 +105,7 @@ calls! {
     ExitGroup = libc::SYS_exit_group, "exit_group";
     Execve = libc::SYS_execve, "execve";
     Execveat = libc::SYS_execveat, "execveat";
+    Prctl = libc::SYS_prctl, "prctl";
     IoUringSetup = libc::SYS_io_uring_setup, "io_uring_setup";
     IoSetup = libc::SYS_io_setup, "io_setup";
 }
@@ -162,6 +163,7 @@ impl Call {
             ),
             Call::Ioctl => Check::NoneOf { argument: 1, values: HARMLESS_IOCTLS },
             Call::Fcntl => Check::OneOf { argument: 1, values: LOCK_COMMANDS },
+            Call::Prctl => Check::OneOf { argument: 0, values: &[libc::PR_SET_DUMPABLE as u32] },
             Call::Clone => Check::AnyBit { argument: 0, bits: libc::CLONE_UNTRACED as u32 },
             // Both hand work to the kernel that no later call shows; run times fall back to plain calls.
             Call::IoUringSetup | Call::IoSetup => Check::Refuse(libc::ENOSYS as u16),

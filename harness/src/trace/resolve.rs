@@ -102,6 +102,11 @@ pub(super) struct View<'a> {
     pub(super) watched: &'a Path,
 }
 
+/// Whether the lab may look at a thread's descriptors.
+pub(super) fn is_open_to_us(tid: i32) -> bool {
+    std::fs::read_dir(format!("/proc/{tid}/fd")).is_ok()
+}
+
 /// What is behind a descriptor of a thread.
 pub(super) fn stat_fd(tid: i32, fd: i32) -> Option<FileStat> {
     if fd < 0 {
@@ -112,9 +117,17 @@ pub(super) fn stat_fd(tid: i32, fd: i32) -> Option<FileStat> {
 
 /// A descriptor's file, position and flags.
 pub(super) fn descriptor(tid: i32, fd: i32) -> Option<Descriptor> {
-    let stat = stat_fd(tid, fd)?;
-    let info = std::fs::read_to_string(format!("/proc/{tid}/fdinfo/{fd}")).ok()?;
-    let field = |name| info.lines().find_map(|line: &str| line.strip_prefix(name)).map(str::trim);
+    describe(tid, fd, stat_fd(tid, fd)?)
+}
+
+/// The same where its file has been looked at already.
+pub(super) fn describe(tid: i32, fd: i32, stat: FileStat) -> Option<Descriptor> {
+    // One read: what is asked for stands in the first lines, and this is asked at every write.
+    let mut buffer = [0; 256];
+    let mut info = std::fs::File::open(format!("/proc/{tid}/fdinfo/{fd}")).ok()?;
+    let len = std::io::Read::read(&mut info, &mut buffer).ok()?;
+    let text = String::from_utf8_lossy(&buffer[..len]);
+    let field = |name| text.lines().find_map(|line: &str| line.strip_prefix(name)).map(str::trim);
     Some(Descriptor {
         stat,
         position: field("pos:")?.parse().unwrap_or(0),

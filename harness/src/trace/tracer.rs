@@ -7,10 +7,11 @@ use std::time::{Duration, Instant};
 use crate::op::{Actor, Event, Op, OpKind, Stream, What};
 use crate::recording::Gap;
 use crate::subject::{Exit, OUTPUT_LIMIT};
+use crate::sys::process;
 use crate::sys::ptrace::{self, News, Stopped, Tid, Why};
-use crate::sys::{process, seccomp};
 use crate::trace::decode::Pending;
 use crate::trace::output::Collector;
+use crate::trace::resolve;
 use crate::trace::world::{Done, World};
 use crate::trace::{Director, Step, TraceError};
 
@@ -113,6 +114,7 @@ impl Tracer<'_> {
                 what: "wait for a stop".into(),
                 source,
             })?;
+            self.watch_the_clock();
             match news {
                 News::Stop(stop, why) => self.stopped(stop, why),
                 News::Exited(tid, code) => self.ended(tid, Exit::Code(code)),
@@ -121,7 +123,6 @@ impl Tracer<'_> {
                 News::Nothing if self.threads.is_empty() => return Ok(()),
                 News::Nothing => std::thread::sleep(PAUSE),
             }
-            self.watch_the_clock();
         }
     }
 
@@ -157,11 +158,7 @@ impl Tracer<'_> {
             return;
         }
         match why {
-            Why::Entry(seccomp::FOREIGN) => {
-                self.gap_once("a call of another processor's table, which is not decoded", None);
-                self.go(stop, 0);
-            }
-            Why::Entry(_) => self.entered(stop),
+            Why::Entry => self.entered(stop),
             Why::Exit => self.exited(stop),
             Why::Signal(signal) => self.go(stop, signal),
             Why::GroupStop => drop(stop.listen()),
@@ -241,14 +238,21 @@ impl Tracer<'_> {
         self.gaps.push(Gap { what, path, at_event: self.events.len() });
     }
 
-    fn gap_once(&mut self, what: &str, path: Option<PathBuf>) {
+    /// The same, but only the first time.
+    pub(super) fn gap_once(&mut self, what: &str, path: Option<PathBuf>) {
         if !self.gaps.iter().any(|gap| gap.what == what && gap.path == path) {
             self.gap(what.to_owned(), path);
         }
     }
 
-    /// A set-uid or set-gid bit has no effect on who is traced.
+    /// What a program that begins hides from the lab: a set-uid or set-gid bit has no effect on who is traced, and one
+    /// that its user may not read shows its descriptors and memory to root only.
     pub(super) fn check_privileges(&mut self, tid: Tid, path: &std::path::Path) {
+        if !resolve::is_open_to_us(tid) {
+            let what =
+                format!("{} may not be looked into: what it does was not seen", path.display());
+            self.gap(what, None);
+        }
         let Ok(program) = nix::sys::stat::stat(format!("/proc/{tid}/exe").as_str()) else {
             return;
         };

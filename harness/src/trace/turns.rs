@@ -1,8 +1,8 @@
 //! Who may go on: one change at a time, and programs as their director wants it.
 
 use crate::op::OpKind;
-use crate::sys::memory;
 use crate::sys::ptrace::{Entry, Stopped, Tid};
+use crate::sys::{memory, seccomp};
 use crate::trace::calls::Call;
 use crate::trace::decode::{Ask, Pending};
 use crate::trace::tracer::{State, Tracer, stronger};
@@ -27,6 +27,10 @@ impl Tracer<'_> {
             return self.wait_at_entry(stop);
         }
         let Ok(entry) = stop.entry() else { return };
+        if entry.data == seccomp::FOREIGN {
+            self.gap_once("a call of another processor's table, which is not decoded", None);
+            return self.go(stop, 0);
+        }
         let Some(call) = Call::from_number(entry.number) else {
             return self.go(stop, 0);
         };

@@ -1,4 +1,4 @@
-/* Prints argv[1] bytes, or forks without end, or sleeps for ever. */
+/* Prints argv[1] bytes, or forks without end, or sleeps, stops, vforks or writes for ever. */
 #include "subject.h"
 
 int main(int argc, char **argv) {
@@ -8,6 +8,14 @@ int main(int argc, char **argv) {
     if (!strcmp(argv[1], "sleep")) {
         put("before", "x");
         for (;;) pause();
+    }
+    if (!strcmp(argv[1], "stopped")) {
+        put("before", "x");
+        for (;;) raise(SIGSTOP);
+    }
+    if (!strcmp(argv[1], "vfork")) {
+        put("before", "x");
+        if (vfork() == 0) for (;;) pause();
     }
     if (!strcmp(argv[1], "writes")) {
         for (;;) put("without-end", "x");

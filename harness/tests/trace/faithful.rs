@@ -3,8 +3,9 @@
 use std::path::Path;
 
 use crashlab::recording::Trace;
-use crashlab::sandbox::Sandbox;
+use crashlab::sandbox::{Sandbox, SandboxOptions, Way, capabilities};
 use crashlab::subject::Exit;
+use crashlab::trace::{self, Undisturbed};
 
 use crate::replay::Replay;
 use crate::support::{assert_success, folder, log, nothing, subject, undisturbed};
@@ -75,4 +76,37 @@ fn files_that_were_there_before() {
     let (trace, sandbox) = undisturbed(support::subject("basic", &[]), with_files);
     assert_success(&trace);
     assert_faithful(&trace, &sandbox, with_files);
+}
+
+/// In a mount namespace, where the program sees the folder elsewhere than the lab does.
+#[test]
+fn in_namespaces() {
+    if capabilities().way == Way::Plain {
+        eprintln!("skipped: this machine has no namespaces for the lab");
+        return;
+    }
+    for name in [
+        "basic",
+        "links",
+        "chdir",
+        "openat",
+        "tmpfile",
+        "renameat2",
+        "mmap",
+        "threads",
+        "daemon",
+        "chown",
+    ] {
+        let options = SandboxOptions {
+            keep_visible: vec![support::program(name).parent().unwrap().to_owned()],
+            ..SandboxOptions::default()
+        };
+        let sandbox = Sandbox::new(&options).unwrap();
+        assert_ne!(sandbox.work(), sandbox.seen());
+        let program = [subject(name, &[])];
+        let trace = trace::run(&program, &sandbox, &support::options(), &mut Undisturbed).unwrap();
+        assert_success(&trace);
+        assert_faithful(&trace, &sandbox, nothing);
+        assert!(trace.gaps.is_empty() && trace.ops().count() > 0, "{}", log(&trace));
+    }
 }

@@ -54,7 +54,7 @@ fn a_daemon_ends_with_the_run() {
 
 #[test]
 fn the_time_limit_ends_everything() {
-    for what in ["sleep", "writes"] {
+    for what in ["sleep", "writes", "stopped", "vfork"] {
         let word = unique(what);
         let (trace, sandbox) =
             with_limit(subject("flood", &[what, &word]), Duration::from_millis(300));
@@ -89,6 +89,16 @@ fn spawn_error(argv: &[&str], env: &[(&str, &str)]) -> (String, String, std::io:
         Err(TraceError::Spawn { program, stage, source }) => (program, stage, source),
         other => panic!("{other:?}"),
     }
+}
+
+/// Only root may look into such a process.
+#[test]
+fn a_process_that_hides_is_a_gap() {
+    let (trace, _) = undisturbed(subject("hides", &[]), nothing);
+    assert_success(&trace);
+    let hidden =
+        trace.gaps.iter().filter(|gap| gap.what.contains("made itself unreadable")).count();
+    assert_eq!(hidden, usize::from(!is_root()), "{:?}", trace.gaps);
 }
 
 #[test]

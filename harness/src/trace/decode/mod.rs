@@ -167,6 +167,7 @@ impl<'a> Ask<'a> {
             Call::Mkdir | Call::Mkdirat => names::mkdir(self),
             Call::Mknod | Call::Mknodat | Call::Bind => names::mknod(self),
             Call::Flock | Call::Fcntl => locks::decode(self),
+            Call::Prctl => Some(open::hidden(self)),
             // It ends the other threads of its process, and returns only where it fails.
             Call::Execve | Call::Execveat => Some(Pending::event(self, |_, _| Vec::new()).free()),
             Call::Clone | Call::Clone3 | Call::ExitGroup | Call::IoUringSetup | Call::IoSetup => {

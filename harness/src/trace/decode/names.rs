@@ -187,13 +187,25 @@ pub(super) fn mkdir(ask: &Ask<'_>) -> Option<Pending> {
 
 /// `mknod`, `mknodat`, and `bind`, which makes a socket's node.
 pub(super) fn mknod(ask: &Ask<'_>) -> Option<Pending> {
-    let place = match ask.call {
-        Call::Mknod => ask.view().resolve_at(HERE, ask.args[0], false),
-        Call::Mknodat => ask.view().resolve_at(ask.int(0), ask.args[1], false),
-        _ => ask.view().resolve(HERE, &socket_path(ask)?, false),
+    let (place, mode, device) = match ask.call {
+        Call::Mknod => (ask.view().resolve_at(HERE, ask.args[0], false), ask.args[1], ask.args[2]),
+        Call::Mknodat => {
+            (ask.view().resolve_at(ask.int(0), ask.args[1], false), ask.args[2], ask.args[3])
+        }
+        _ => {
+            let socket = u64::from(libc::S_IFSOCK | 0o777);
+            (ask.view().resolve(HERE, &socket_path(ask)?, false), socket, 0)
+        }
     };
     let at = place.watched()?;
-    Some(Pending::op(ask, Some(at.path.clone()), None, move |_, world| made_node(&at, world)))
+    let (path, mode) = (at.path.clone(), mode as u32);
+    let preview = if [0, libc::S_IFREG].contains(&(mode & libc::S_IFMT)) {
+        let file = ask.world.names.next();
+        OpKind::Create { file, path: Some(path.clone()), mode: mode & 0o7777, owner: (0, 0) }
+    } else {
+        OpKind::Mknod { path: path.clone(), mode, device, owner: (0, 0) }
+    };
+    Some(Pending::op(ask, Some(path), Some(preview), move |_, world| made_node(&at, world)))
 }
 
 /// The path in a `struct sockaddr_un`.

@@ -6,7 +6,7 @@ use crate::op::{FileId, OpKind, What};
 use crate::sys::memory;
 use crate::trace::calls::{Call, OPEN_WRITES};
 use crate::trace::decode::{Ask, Pending, Returned};
-use crate::trace::resolve::{Descriptor, Place, Target, descriptor, inode, kind, stat_fd};
+use crate::trace::resolve::{self, Descriptor, Place, Target, descriptor, inode, kind, stat_fd};
 use crate::trace::world::{Done, World};
 
 /// Marks are look-ups below this folder.
@@ -179,6 +179,17 @@ fn by_handle(ask: &Ask<'_>) -> Option<Pending> {
         world.writable.insert(file);
         vec![Done::Gap { what: "opened by handle".into(), path: Some(world.path(file)) }]
     }))
+}
+
+/// `prctl(PR_SET_DUMPABLE)`: from then on only root may look into the process.
+pub(super) fn hidden(ask: &Ask<'_>) -> Pending {
+    Pending::event(ask, |returned, _| {
+        if resolve::is_open_to_us(returned.tid) {
+            return Vec::new();
+        }
+        let what = "a process made itself unreadable: what it did from then on was not seen".into();
+        vec![Done::Gap { what, path: None }]
+    })
 }
 
 /// `access` and its relatives: a mark, or nothing of interest.

@@ -4,7 +4,7 @@ use crate::op::{Data, FileId, OpKind, What};
 use crate::sys::memory;
 use crate::trace::calls::Call;
 use crate::trace::decode::{Ask, Pending};
-use crate::trace::resolve::{Descriptor, descriptor, stat_fd};
+use crate::trace::resolve::{Descriptor, describe, stat_fd};
 use crate::trace::world::Done;
 
 const RWF_DSYNC: i32 = 0x2;
@@ -25,7 +25,7 @@ pub(super) fn decode(ask: &Ask<'_>) -> Option<Pending> {
     let fd = ask.int(0);
     let stat = stat_fd(ask.tid, fd)?;
     if let Some(file) = ask.world.file_of(ask.tid, fd, &stat) {
-        return Some(to_file(ask, file, &descriptor(ask.tid, fd)?));
+        return Some(to_file(ask, file, &describe(ask.tid, fd, stat)?));
     }
     let (_, stream) = ask.world.stream(&stat)?;
     let bytes = offered(ask);
