@@ -1,6 +1,9 @@
 //! Scenario files: what loads, what does not and how it is said, where they are found, and that the JSON Schema says the
 //! same as the parser.
 
+// A test says with a panic what went wrong; its support need not do better.
+#![allow(clippy::unwrap_used)]
+
 mod scenario {
     mod finding;
     mod mistakes;
