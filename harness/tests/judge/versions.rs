@@ -29,7 +29,7 @@ fn between_truncation_and_close_there_is_no_version() {
         .close("s.json");
     let found = found(&tree(&[("s.json", "a")]), &log, &state(&["s.json"]));
     assert_eq!(texts(&found, "s.json"), ["a", "bc"]);
-    assert_eq!(found.all[1].origin, Origin::Close);
+    assert_eq!(found.all[1].origin, Origin::End, "the end stands, however it came about");
 }
 
 #[test]
@@ -56,7 +56,7 @@ fn an_overwrite_in_place_has_versions_at_sync_mark_and_close() {
     let found = found(&tree(&[("s.json", "aaa")]), &log, &state(&["s.json"]));
     assert_eq!(texts(&found, "s.json"), ["aaa", "baa", "bca", "bcd"]);
     let origins: Vec<Origin> = found.all.iter().map(|version| version.origin).collect();
-    assert_eq!(origins, [Origin::Start, Origin::Sync, Origin::Mark, Origin::Close]);
+    assert_eq!(origins, [Origin::Start, Origin::Sync, Origin::Mark, Origin::End]);
 }
 
 #[test]
