@@ -10,7 +10,24 @@
 //! 6. [`judge`]: pure again: recording, state and outcome give a verdict;
 //! 7. [`report`]: one stream of events, many forms.
 //!
-//! [`run`] strings them together.
+//! [`run`] strings them together. In a test of your own:
+//!
+//! ```no_run
+//! use crashlab::run::{Plan, Settings, try_scenario};
+//! use crashlab::scenario::Scenario;
+//!
+//! let scenario = Scenario::new("nightly", &["/usr/bin/nightly", "state.json"], "state.json")
+//!     .setup("cp /srv/example.json state.json")
+//!     .kill_everywhere()
+//!     .damage_everything();
+//! let result = try_scenario(&scenario, &Plan::All, &Settings::default()).expect("the lab can run here");
+//! result.assert_held();
+//! ```
+//!
+//! # Limits
+//!
+//! A kill loses nothing that reached the kernel, so a subject that passes can still lose its file in a power cut. What
+//! the tracer cannot see is a [`recording::Gap`], and a case that a gap touches is not measured, which is no pass.
 
 pub mod cli;
 pub mod fault;
@@ -26,3 +43,8 @@ pub mod subject;
 mod sys;
 pub mod trace;
 pub mod tree;
+mod wrap;
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -66,13 +66,29 @@ pub enum Command {
     Doctor(DoctorArgs),
 }
 
-/// `crashlab run`.
-#[derive(Debug, clap::Args)]
-#[command(after_help = "\
+const RUN_EXAMPLES: &str = "\
 Examples:
   crashlab run scenarios
   crashlab run scenarios --only half-written --only two-sessions
-  crashlab run scenarios --deny leftover,metadata --json > report.jsonl")]
+  crashlab run scenarios --deny leftover,metadata --json > report.jsonl";
+
+/// The examples, and what the report's words mean.
+fn run_help() -> String {
+    let mut text = format!(
+        "{RUN_EXAMPLES}\n\n\
+         The report counts verdicts: `old 3, torn 4*` are three cases in which the old\n\
+         state survived, and four faults that the scenario expects (a planted fault must\n\
+         be found). The words:\n"
+    );
+    for (word, meaning) in crate::scenario::meanings() {
+        text += &crate::wrap::wrapped(&format!("  {word:12}  "), &meaning, 80);
+    }
+    text.trim_end().to_owned()
+}
+
+/// `crashlab run`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = run_help())]
 pub struct RunArgs {
     /// Scenario files, and folders that are searched for them
     #[arg(required = true, value_name = "PATH")]

@@ -7,7 +7,8 @@ use serde::Serialize;
 use super::plan::ListPlan;
 use super::{Code, Output};
 use crate::judge::Word;
-use crate::scenario::{Fault, FaultKind, KillPoint, Scenario, wrapped};
+use crate::scenario::{Fault, FaultKind, KillPoint, Scenario};
+use crate::wrap::wrapped;
 
 const COLUMNS: usize = 80;
 

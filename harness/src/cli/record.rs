@@ -20,7 +20,7 @@ pub(super) fn record(plan: &RecordPlan, out: &mut Output<'_>) -> Code {
 fn recording(plan: &RecordPlan) -> Result<Recording, LabError> {
     let settings = Settings::default();
     build(std::slice::from_ref(&plan.scenario), &settings, &mut |_| {})?;
-    let stage = Stage::new(&plan.scenario, &settings, Some(0))?;
+    let stage = Stage::new(&plan.scenario, &settings, None)?;
     let before = stage.prepare()?;
     stage.record(&before, plan.reads)
 }

@@ -1,4 +1,20 @@
 //! Judging: recording, state and outcome in, verdict out. No I/O.
+//!
+//! Nobody has to write a checker. What is right is learnt from undisturbed runs, in three steps:
+//!
+//! 1. **Versions.** The op log of the undisturbed run tells which states its author meant to leave: what stood before
+//!    and after it, and in between whatever a rename put in place, a close or a sync finished, an append completed, or
+//!    a mark announced ([`versions`]). Half of a write is none of these.
+//! 2. **Controls.** From each version, and from no file at all, the recovery runs without any fault ([`Controls`]).
+//!    Where it ends is right, whatever that is: a counter that is run again after a crash may end one higher. Two
+//!    equal controls, more than a second apart, show what differs by itself; that is masked and listed ([`Masks`]).
+//! 3. **Verdicts.** A crash state is good when its bytes are a version that is not older than what had been
+//!    acknowledged, and the recovery takes it where it takes that version undisturbed. Everything else has a
+//!    [`Word`]; the first that fits is the verdict ([`judge_crash`]). Damage must be refused ([`judge_damage`]), several
+//!    processes must end as some order one after another does ([`judge_overlap`]), a program with nothing to do must do
+//!    nothing ([`judge_idle`]), and an alarm must be raised ([`judge_alert`]).
+//!
+//! An end proves nothing where it would have been the same without the file: then the surviving bytes alone count.
 
 mod alert;
 mod control;

@@ -3,6 +3,7 @@
 mod finding;
 mod json;
 mod keep;
+mod row;
 mod summary;
 mod terminal;
 

@@ -1,28 +1,30 @@
 //! For people: a line for each fault of each scenario, findings in full, and a last line that sums up.
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 use std::io::{IsTerminal, Write};
 
-use anstyle::{AnsiColor, Style};
-
 use super::finding::tell_result;
+use super::row::{Palette, rows};
 use super::summary::{Strictness, Summary};
 use super::{Event, Reporter};
-use crate::judge::{Grade, Word};
-use crate::run::{FaultResult, ScenarioResult};
+use crate::wrap::wrapped;
+
+/// How wide a terminal may be taken to be.
+const COLUMNS: usize = 80;
 
 /// Prints to standard output; progress goes to standard error, if that is a terminal.
 #[derive(Debug)]
 pub struct Terminal<W> {
     out: W,
-    colour: bool,
+    palette: Palette,
     progress: bool,
     strictness: Strictness,
     /// So far.
     pub summary: Summary,
     rows: BTreeMap<String, String>,
     findings: BTreeMap<String, String>,
+    /// Masks and notes, with the scenarios that have them.
+    notes: BTreeMap<String, Vec<String>>,
     total: usize,
     seen: usize,
     begun: std::time::Instant,
@@ -34,20 +36,17 @@ impl<W: Write> Terminal<W> {
         let progress = std::io::stderr().is_terminal();
         Terminal {
             out,
-            colour,
+            palette: Palette(colour),
             progress,
             strictness,
             summary: Summary::default(),
             rows: BTreeMap::new(),
             findings: BTreeMap::new(),
+            notes: BTreeMap::new(),
             total: 0,
             seen: 0,
             begun: std::time::Instant::now(),
         }
-    }
-
-    fn paint(&self, style: Style, text: &str) -> String {
-        if self.colour { format!("{style}{text}{style:#}") } else { text.to_owned() }
     }
 
     fn print(&mut self, text: &str) {
@@ -61,63 +60,6 @@ impl<W: Write> Terminal<W> {
         }
     }
 
-    fn row(&self, result: &ScenarioResult, holds: bool) -> String {
-        let mut text = String::new();
-        let (mark, style) = match holds {
-            true => ("ok  ", AnsiColor::Green.on_default()),
-            false => ("FAIL", AnsiColor::Red.on_default().bold()),
-        };
-        let mark = self.paint(style, mark);
-        for (position, fault) in result.faults.iter().enumerate() {
-            let (mark, name) =
-                if position == 0 { (mark.as_str(), result.name.as_str()) } else { ("    ", "") };
-            // A long name gets a line of its own, so that the verdicts stay in their column.
-            if name.len() > 40 {
-                _ = writeln!(text, "{mark} {name}");
-                _ = writeln!(text, "{:45} {:7} {}", "", fault.kind, self.tally(fault));
-            } else {
-                _ = writeln!(text, "{mark} {name:40} {:7} {}", fault.kind, self.tally(fault));
-            }
-        }
-        text
-    }
-
-    /// `old 12, new 3, torn 4*`: the star says that it was expected.
-    fn tally(&self, fault: &FaultResult) -> String {
-        let mut counts: BTreeMap<Word, usize> = BTreeMap::new();
-        for case in &fault.cases {
-            *counts.entry(case.verdict.word).or_default() += 1;
-            let mut warned: Vec<Word> = case.warnings.iter().map(|(word, _)| *word).collect();
-            warned.dedup();
-            warned.into_iter().for_each(|word| *counts.entry(word).or_default() += 1);
-        }
-        let is_fault = |word: Word| {
-            fault
-                .cases
-                .iter()
-                .any(|case| case.verdict.word == word && case.verdict.grade == Grade::Fault)
-        };
-        let one =
-            |(word, count): (&Word, &usize)| match (fault.expect.contains(word), is_fault(*word)) {
-                (true, _) => self.paint(AnsiColor::Cyan.on_default(), &format!("{word} {count}*")),
-                (false, true) => {
-                    self.paint(AnsiColor::Red.on_default().bold(), &format!("{word} {count}"))
-                }
-                (false, false) if word.grade() != Grade::Good => {
-                    self.paint(AnsiColor::Yellow.on_default(), &format!("{word} {count}"))
-                }
-                _ => format!("{word} {count}"),
-            };
-        let mut words: Vec<String> = counts.iter().map(one).collect();
-        words.extend(
-            fault
-                .missing()
-                .into_iter()
-                .map(|word| self.paint(AnsiColor::Red.on_default().bold(), &format!("no {word}"))),
-        );
-        words.join(", ")
-    }
-
     fn finish(&mut self) {
         self.show_progress("");
         let rows: String = std::mem::take(&mut self.rows).into_values().collect();
@@ -126,8 +68,23 @@ impl<W: Write> Terminal<W> {
         if !findings.is_empty() {
             self.print(&format!("\n{}", findings.join("\n")));
         }
+        if !self.notes.is_empty() {
+            self.print("\n");
+        }
+        for (note, names) in std::mem::take(&mut self.notes) {
+            let names = match names.as_slice() {
+                all if all.len() == self.total && all.len() > 1 => "all".to_owned(),
+                [one] => one.clone(),
+                [first, more @ ..] => format!("{first} and {} more", more.len()),
+                [] => continue,
+            };
+            self.print(&wrapped("note ", &format!("{note} ({names})"), COLUMNS));
+        }
         let line = self.last_line();
-        self.print(&format!("\n{line}\n"));
+        self.print(&format!("\n{}", wrapped("", &line, COLUMNS)));
+        if self.summary.failed + self.summary.not_measured > 0 {
+            self.print("What the words mean: crashlab run --help\n");
+        }
         _ = self.out.flush();
     }
 
@@ -166,8 +123,12 @@ impl<W: Write> Reporter for Terminal<W> {
             }
             Event::Ended { result, .. } => {
                 let holds = self.summary.add(result, &self.strictness);
-                let row = self.row(result, holds);
+                let row = rows(result, holds, self.palette);
                 self.rows.insert(result.name.clone(), row);
+                let masks = result.masks.iter().map(|mask| format!("masked: {mask}"));
+                for note in masks.chain(result.notes.iter().cloned()) {
+                    self.notes.entry(note).or_default().push(result.name.clone());
+                }
                 let findings = tell_result(result);
                 if !findings.is_empty() {
                     self.findings.insert(result.name.clone(), findings);
@@ -178,7 +139,7 @@ impl<W: Write> Reporter for Terminal<W> {
             Event::Failed { scenario, error } => {
                 self.summary.add_error(error);
                 let name = scenario.map_or("build", |scenario| scenario.name.as_str()).to_owned();
-                let mark = self.paint(AnsiColor::Red.on_default().bold(), "FAIL");
+                let mark = self.palette.bad("FAIL");
                 self.rows.insert(name.clone(), format!("{mark} {name:40} could not be run\n"));
                 self.findings.insert(name.clone(), format!("{name}\n  {error}\n"));
                 self.seen += 1;

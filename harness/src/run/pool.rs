@@ -69,6 +69,16 @@ fn one(
     run_scenario(&stage, plan, &mut seat)
 }
 
+/// The processors that this thread may run on, at least one: in a container they need not begin with 0.
+pub(super) fn processors() -> Vec<usize> {
+    let set = nix::sched::sched_getaffinity(nix::unistd::Pid::from_raw(0));
+    let is_set = |set: &nix::sched::CpuSet, number: usize| set.is_set(number).unwrap_or(false);
+    let numbers =
+        |set| (0..nix::sched::CpuSet::count()).filter(move |number| is_set(&set, *number));
+    let all: Vec<usize> = set.into_iter().flat_map(numbers).collect();
+    if all.is_empty() { vec![0] } else { all }
+}
+
 /// The right to run on a processor, one at a time each.
 struct Slots {
     free: Mutex<Vec<usize>>,
@@ -82,11 +92,9 @@ struct Seat<'a> {
 
 impl Slots {
     fn new(jobs: usize) -> Slots {
-        let processors = std::thread::available_parallelism().map_or(1, usize::from);
-        Slots {
-            free: Mutex::new((0..jobs).map(|job| job % processors).collect()),
-            freed: Condvar::new(),
-        }
+        let allowed = processors();
+        let free = (0..jobs).map(|job| allowed[job % allowed.len()]).collect();
+        Slots { free: Mutex::new(free), freed: Condvar::new() }
     }
 
     fn free(&self) -> MutexGuard<'_, Vec<usize>> {

@@ -11,7 +11,7 @@ use super::overlap::{Overlapped, overlap};
 use super::plain::{alert, idle};
 use super::stage::{Stage, show};
 use super::{LabError, Settings, check_interrupt};
-use crate::judge::{Controls, Grade, Versions, Word, metadata_changes, versions};
+use crate::judge::{Controls, Grade, Word, metadata_changes, versions};
 use crate::recording::Recording;
 use crate::recovery::Recoveries;
 use crate::scenario::{Fault, FaultKind, KillPoint, Scenario};
@@ -135,17 +135,18 @@ pub fn try_scenario(
     if settings.build {
         super::build(std::slice::from_ref(scenario), settings, &mut |_| {})?;
     }
-    let stage = Stage::new(scenario, settings, Some(0))?;
-    run_scenario(&stage, plan, &mut Alone)
+    let processor = super::pool::processors()[0];
+    let stage = Stage::new(scenario, settings, Some(processor))?;
+    run_scenario(&stage, plan, &mut Alone(processor))
 }
 
 /// Nobody else wants the processor meanwhile.
-struct Alone;
+struct Alone(usize);
 
 impl Pause for Alone {
     fn pause(&mut self, time: Duration) -> usize {
         std::thread::sleep(time);
-        0
+        self.0
     }
 }
 
@@ -196,7 +197,7 @@ pub fn run_scenario(
         faults.push(FaultResult { kind: fault.kind.word(), expect, partial, cases });
     }
     let masks = controls.as_ref().map(|controls| controls.masks.lines()).unwrap_or_default();
-    let notes = notes(&recording, &found, stage);
+    let notes = notes(&recording, stage);
     let (name, file) = (scenario.name.clone(), scenario.file.clone());
     Ok(ScenarioResult { name, file, faults, masks, notes, elapsed: begun.elapsed() })
 }
@@ -297,10 +298,15 @@ fn wished(at: &[KillPoint], plan: &Plan) -> Vec<KillPoint> {
     }
 }
 
-fn notes(recording: &Recording, found: &Versions, stage: &Stage<'_>) -> Vec<String> {
+/// What a reader of the report should know though it is no finding.
+fn notes(recording: &Recording, stage: &Stage<'_>) -> Vec<String> {
     let gaps = recording.trace.gaps.iter().map(|gap| format!("not seen: {}", gap.what));
-    let kept = metadata_changes(&recording.before, &recording.after, &stage.state);
+    let is_kill = |fault: &Fault| matches!(fault.kind, FaultKind::Kill { .. });
+    // A kill says it of each case, as a warning.
+    let kept = match stage.scenario.faults.iter().any(is_kill) {
+        true => Vec::new(),
+        false => metadata_changes(&recording.before, &recording.after, &stage.state),
+    };
     let kept = kept.into_iter().map(|what| format!("without any fault: {what}"));
-    let versions = format!("{} versions, {} ops", found.all.len(), recording.trace.ops().count());
-    gaps.chain(kept).chain([versions]).collect()
+    stage.shortcomings().into_iter().chain(gaps).chain(kept).collect()
 }

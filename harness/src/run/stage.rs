@@ -51,6 +51,11 @@ impl<'a> Stage<'a> {
         Ok(Stage { scenario, state, sandbox, pin })
     }
 
+    /// What the sandbox cannot do on this machine, a line each.
+    pub fn shortcomings(&self) -> Vec<String> {
+        self.sandbox.shortcomings()
+    }
+
     /// Runs on another processor from now on.
     pub fn pin_to(&self, processor: usize) {
         self.pin.set(self.pin.get().map(|_| processor));

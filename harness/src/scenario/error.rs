@@ -1,5 +1,6 @@
 //! What is wrong with a scenario file, where, and what was expected there.
 
+use crate::wrap::wrapped;
 use std::fmt;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -190,26 +191,4 @@ impl Place {
         let carets = self.length.min(columns.saturating_sub(indent)).max(1);
         (shown.trim_end().to_owned(), " ".repeat(indent) + &"^".repeat(carets))
     }
-}
-
-/// `text` after `label`, broken at blanks; the lines after the first are indented like the label.
-pub(crate) fn wrapped(label: &str, text: &str, columns: usize) -> String {
-    let indent = label.chars().count();
-    let mut out = String::from(label);
-    let mut column = indent;
-    for word in text.split(' ') {
-        let width = word.chars().count();
-        if column > indent && column + 1 + width > columns {
-            out.push('\n');
-            out += &" ".repeat(indent);
-            column = indent;
-        } else if column > indent {
-            out.push(' ');
-            column += 1;
-        }
-        out += word;
-        column += width;
-    }
-    out.push('\n');
-    out
 }

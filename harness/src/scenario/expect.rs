@@ -3,33 +3,19 @@
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde_json::Value;
 
-use crate::judge::Word;
+use crate::judge::{Grade, Word};
 
 /// Whether `expect` may hold the word: faults and warnings can be expected. Good verdicts are the rule already, and what
 /// was not measured or not tried is no finding.
 fn may_be_expected(word: Word) -> bool {
-    match word {
-        Word::Hung
-        | Word::Repeated
-        | Word::Torn
-        | Word::Crashed
-        | Word::Restarted
-        | Word::Lost
-        | Word::Diverged
-        | Word::Accepted
-        | Word::Unnoticed
-        | Word::Refused
-        | Word::Leftover
-        | Word::Metadata => true,
-        Word::Old
-        | Word::New
-        | Word::Recovered
-        | Word::Unchanged
-        | Word::Serial
-        | Word::Noticed
-        | Word::NotMeasured
-        | Word::Skipped => false,
-    }
+    matches!(word.grade(), Grade::Fault | Grade::Warning)
+}
+
+/// Every word with what it means, as its documentation says.
+pub(crate) fn meanings() -> Vec<(Word, String)> {
+    let meaning =
+        |entry: Value| entry.get("description").and_then(Value::as_str).map(str::to_owned);
+    words().into_iter().map(|(word, entry)| (word, meaning(entry).unwrap_or_default())).collect()
 }
 
 /// Every word with its entry in the schema of [`Word`], which carries its description.

@@ -26,7 +26,7 @@ mod resolve;
 mod schema;
 
 pub use error::ScenarioError;
-pub(crate) use error::wrapped;
+pub(crate) use expect::meanings;
 pub use load::load;
 pub use point::FormError;
 pub use schema::schema_text;

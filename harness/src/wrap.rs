@@ -1,0 +1,23 @@
+//! Text for people, broken into lines of a terminal.
+
+/// `text` after `label`, broken at blanks; the lines after the first are indented like the label.
+pub(crate) fn wrapped(label: &str, text: &str, columns: usize) -> String {
+    let indent = label.chars().count();
+    let mut out = String::from(label);
+    let mut column = indent;
+    for word in text.split(' ') {
+        let width = word.chars().count();
+        if column > indent && column + 1 + width > columns {
+            out.push('\n');
+            out += &" ".repeat(indent);
+            column = indent;
+        } else if column > indent {
+            out.push(' ');
+            column += 1;
+        }
+        out += word;
+        column += width;
+    }
+    out.push('\n');
+    out
+}
