@@ -208,7 +208,7 @@ impl Sandbox {
     ///
     /// [`SnapshotError`] with the path that could not be read.
     pub fn snapshot(&self) -> Result<Tree, SnapshotError> {
-        tree::read(self.work())
+        tree::read_own(self.work())
     }
 
     /// Makes it as new for the next case, which is much cheaper than a new one: empties all of its folders, and

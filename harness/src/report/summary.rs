@@ -92,3 +92,72 @@ impl Summary {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::judge::Verdict;
+    use crate::run::{Case, FaultResult};
+
+    fn result(word: Word, warnings: &[Word], expect: &[Word]) -> ScenarioResult {
+        let verdict = Verdict { word, grade: word.grade(), why: String::new() };
+        let warnings = warnings.iter().map(|word| (*word, String::new())).collect();
+        let case = Case { id: "kill@1".into(), verdict, warnings, evidence: Default::default() };
+        let fault = FaultResult {
+            kind: "kill",
+            expect: expect.to_vec(),
+            partial: false,
+            cases: vec![case],
+        };
+        ScenarioResult {
+            name: "s".into(),
+            file: "s.toml".into(),
+            faults: vec![fault],
+            masks: Vec::new(),
+            notes: Vec::new(),
+            elapsed: std::time::Duration::ZERO,
+        }
+    }
+
+    fn code(results: &[ScenarioResult], errors: &[LabError], strictness: &Strictness) -> u8 {
+        let mut summary = Summary::default();
+        for result in results {
+            summary.add(result, strictness);
+        }
+        errors.iter().for_each(|error| summary.add_error(error));
+        summary.exit_code(strictness)
+    }
+
+    #[test]
+    fn exit_codes() {
+        let plain = Strictness::default();
+        let good = || result(Word::Old, &[], &[]);
+        let bad = || result(Word::Torn, &[], &[]);
+        let wrong = || LabError::Scenario(String::new());
+        let unable = || LabError::Lab(String::new());
+        assert_eq!(code(&[good()], &[], &plain), 0);
+        assert_eq!(code(&[good(), bad()], &[], &plain), 1);
+        assert_eq!(code(&[result(Word::Torn, &[], &[Word::Torn])], &[], &plain), 0);
+        assert_eq!(code(&[result(Word::Old, &[], &[Word::Torn])], &[], &plain), 1, "not found");
+        assert_eq!(code(&[result(Word::Lost, &[], &[Word::Torn])], &[], &plain), 1, "another one");
+        assert_eq!(code(&[bad()], &[wrong()], &plain), 2);
+        assert_eq!(code(&[good()], &[unable()], &plain), 3);
+        assert_eq!(code(&[good()], &[LabError::Interrupted], &plain), 1);
+        let unknown = || result(Word::NotMeasured, &[], &[]);
+        assert_eq!(code(&[unknown()], &[], &plain), 3);
+        assert_eq!(code(&[unknown(), bad()], &[], &plain), 1);
+        let allow = Strictness { allow_not_measured: true, ..Strictness::default() };
+        assert_eq!(code(&[unknown()], &[], &allow), 0);
+    }
+
+    #[test]
+    fn warnings_count_where_they_are_denied_and_nobody_expects_them() {
+        let warned = |expect: &[Word]| result(Word::Old, &[Word::Leftover], expect);
+        let deny = Strictness { deny: vec![Word::Leftover], ..Strictness::default() };
+        assert_eq!(code(&[warned(&[])], &[], &Strictness::default()), 0);
+        assert_eq!(code(&[warned(&[])], &[], &deny), 1);
+        assert_eq!(code(&[warned(&[Word::Leftover])], &[], &deny), 0);
+        let other = Strictness { deny: vec![Word::Metadata], ..Strictness::default() };
+        assert_eq!(code(&[warned(&[])], &[], &other), 0);
+    }
+}

@@ -12,7 +12,7 @@ mod snapshot;
 
 pub use diff::{Change, Difference, compare_bytes, difference};
 pub use model::{Inode, Misfit, Model};
-pub use snapshot::{SnapshotError, read, write_out};
+pub use snapshot::{SnapshotError, read, read_own, write_out};
 
 /// A folder and all below it. Keys are relative; the folder itself is the empty path.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

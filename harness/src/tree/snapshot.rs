@@ -41,17 +41,33 @@ type Inode = (u64, u64);
 ///
 /// [`SnapshotError`] with the path that could not be read.
 pub fn read(root: &Path) -> Result<Tree, SnapshotError> {
+    read_with(root, false)
+}
+
+/// As [`read`], for a folder of the lab's own: where a mode forbids its owner to read, that is lifted for as long as
+/// the reading takes, and the tree has the mode as it was.
+///
+/// # Errors
+///
+/// [`SnapshotError`] with the path that could not be read.
+pub fn read_own(root: &Path) -> Result<Tree, SnapshotError> {
+    read_with(root, true)
+}
+
+fn read_with(root: &Path, lift: bool) -> Result<Tree, SnapshotError> {
     let found = fs::symlink_metadata(root).map_err(failed("read", root))?;
     if !found.is_dir() {
         return Err(failed("read", root)(io::Error::from(io::ErrorKind::NotADirectory)));
     }
-    let mut reader = Reader { root, entries: Vec::new(), contents: HashMap::new() };
+    let mut reader = Reader { root, lift, entries: Vec::new(), contents: HashMap::new() };
     reader.entry(PathBuf::new(), root)?;
     Ok(Tree::from_identities(reader.entries))
 }
 
 struct Reader<'a> {
     root: &'a Path,
+    /// Modes that forbid the reading are lifted meanwhile.
+    lift: bool,
     entries: Vec<(PathBuf, Node, Inode)>,
     /// Content of files that have several names, so that it is read and kept once.
     contents: HashMap<Inode, Data>,
@@ -62,6 +78,7 @@ impl Reader<'_> {
     fn entry(&mut self, relative: PathBuf, full: &Path) -> Result<(), SnapshotError> {
         let metadata = fs::symlink_metadata(full).map_err(failed("read", full))?;
         let identity = (metadata.dev(), metadata.ino());
+        let _lifted = if self.lift { Lifted::new(full, &metadata)? } else { None };
         let kind = self.kind(full, &metadata, identity)?;
         let xattrs = match kind {
             // The kernel allows this space for these two kinds alone.
@@ -133,6 +150,36 @@ impl Reader<'_> {
             self.contents.insert(identity, data.clone());
         }
         Ok(data)
+    }
+}
+
+/// A file or folder that its owner may read for as long as this lives.
+struct Lifted<'a> {
+    path: &'a Path,
+    mode: u32,
+}
+
+impl<'a> Lifted<'a> {
+    fn new(path: &'a Path, metadata: &fs::Metadata) -> Result<Option<Lifted<'a>>, SnapshotError> {
+        let needed = match metadata.file_type() {
+            kind if kind.is_dir() => 0o500,
+            kind if kind.is_file() => 0o400,
+            _ => 0,
+        };
+        let mode = metadata.mode() & 0o7777;
+        if mode & needed == needed || nix::unistd::geteuid().is_root() {
+            return Ok(None);
+        }
+        fs::set_permissions(path, fs::Permissions::from_mode(mode | needed))
+            .map_err(failed("read", path))?;
+        Ok(Some(Lifted { path, mode }))
+    }
+}
+
+impl Drop for Lifted<'_> {
+    fn drop(&mut self) {
+        // The folder is the lab's own and soon emptied: a mode that cannot be put back misleads nobody.
+        _ = fs::set_permissions(self.path, fs::Permissions::from_mode(self.mode));
     }
 }
 

@@ -6,6 +6,7 @@ use crashlab::recording::Trace;
 use crashlab::sandbox::{Sandbox, SandboxOptions, Way, capabilities};
 use crashlab::subject::Exit;
 use crashlab::trace::{self, Undisturbed};
+use crashlab::tree::{self, Model, difference};
 
 use crate::replay::Replay;
 use crate::support::{assert_success, folder, log, nothing, subject, undisturbed};
@@ -15,9 +16,25 @@ use crate::{folders, support};
 pub(crate) fn assert_faithful(trace: &Trace, sandbox: &Sandbox, prepare: fn(&Path)) {
     let copy = folder();
     prepare(copy.path());
+    assert_modelled(trace, sandbox, copy.path());
     Replay::into(copy.path()).all(trace.ops());
     let (real, replayed) = (folders::read(sandbox.work()), folders::read(copy.path()));
     assert_eq!(real, replayed, "the run left, and its log gives:\n{}", log(trace));
+}
+
+/// The file system in memory must come to the same tree, from the same log.
+fn assert_modelled(trace: &Trace, sandbox: &Sandbox, before: &Path) {
+    let mut model = Model::new(&tree::read(before).expect("the folder before can be read"));
+    for event in &trace.events {
+        model.apply(event).unwrap_or_else(|misfit| panic!("{misfit}:\n{}", log(trace)));
+    }
+    let (mut modelled, mut real) = (model.tree(), sandbox.snapshot().expect("it can be read"));
+    // The top folders were made by different hands.
+    modelled.nodes.remove(Path::new(""));
+    real.nodes.remove(Path::new(""));
+    let differences: Vec<String> =
+        difference(&real, &modelled).iter().map(ToString::to_string).collect();
+    assert!(differences.is_empty(), "{differences:#?}\n{}", log(trace));
 }
 
 fn faithful(name: &str, args: &[&str]) -> Trace {
