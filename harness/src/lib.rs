@@ -31,6 +31,7 @@
 
 pub mod cli;
 pub mod fault;
+pub mod interrupt;
 pub mod judge;
 pub mod op;
 pub mod recording;

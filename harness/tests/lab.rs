@@ -166,10 +166,11 @@ fn a_subject_or_a_recovery_that_fails_undisturbed_is_the_report() {
         other => panic!("{other:?}"),
     };
     assert!(
-        why(&shell("fails", "echo no >&2; exit 3").kill_everywhere()).contains("exit code 3: no")
+        why(&shell("fails", "echo no >&2; exit 3").kill_everywhere())
+            .contains("exit code 3\n    no")
     );
     let recovery = shell("recovery", "true").recovery(&["false"]).kill_everywhere();
-    assert!(why(&recovery).contains("the recovery `false` fails without any fault"));
+    assert!(why(&recovery).contains("the recovery `false` from the state"));
     let gone = Scenario::new("gone", &["no-such-program"], "s").kill_everywhere();
     assert!(why(&gone).contains("no-such-program"));
 }

@@ -1,4 +1,4 @@
-//! Ctrl-C: the run ends at its next case, and prints what is known.
+//! Ctrl-C: the run ends, and what is known is printed.
 
 use std::sync::Once;
 
@@ -17,7 +17,7 @@ pub(super) fn watch() {
         };
         std::thread::spawn(move || {
             for (count, signal) in signals.forever().enumerate() {
-                crate::run::interrupt();
+                crate::interrupt::request();
                 if count > 0 {
                     std::process::exit(128 + signal);
                 }

@@ -7,6 +7,7 @@ use super::mask::Masks;
 use super::repeat::Counts;
 use super::version::Versions;
 use super::{Outcome, State};
+use crate::subject::End;
 
 /// The undisturbed ends that crash states are held against.
 #[derive(Debug, Clone)]
@@ -19,16 +20,6 @@ pub struct Controls {
     pub masks: Masks,
     /// The run began with some state file.
     pub began_with_state: bool,
-}
-
-/// The ground is not firm enough to judge on: exit code 2.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{which} failed without any fault: {how}")]
-pub struct ControlError {
-    /// The subject, or the recovery from which state.
-    pub which: &'static str,
-    /// Its exit and the last lines of its output.
-    pub how: String,
 }
 
 impl Controls {
@@ -73,24 +64,25 @@ impl Controls {
     }
 }
 
-/// How a program ended, with the last lines of what it said, for reports.
+/// How a program ended, with the last line of what it said, for reports.
 pub fn account(outcome: &Outcome) -> String {
-    let said = |bytes: &[u8]| -> Vec<String> {
+    let finish = &outcome.finish;
+    match last_lines(finish, 1).pop() {
+        None => finish.exit.to_string(),
+        Some(line) => format!("{}: {}", finish.exit, line.trim()),
+    }
+}
+
+/// The last lines that are not blank of what a program said: on standard error if there is any, else on standard output.
+pub fn last_lines(end: &End, most: usize) -> Vec<String> {
+    let lines = |bytes: &[u8]| -> Vec<String> {
         let text = String::from_utf8_lossy(bytes);
         let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
-        lines[lines.len().saturating_sub(3)..]
-            .iter()
-            .map(|line| line.trim_end().to_owned())
-            .collect()
+        let from = lines.len().saturating_sub(most);
+        lines[from..].iter().map(|line| line.trim_end().to_owned()).collect()
     };
-    let mut lines = said(&outcome.finish.stderr);
-    if lines.is_empty() {
-        lines = said(&outcome.finish.stdout);
-    }
-    match lines.is_empty() {
-        true => outcome.finish.exit.to_string(),
-        false => format!("{}: {}", outcome.finish.exit, lines.join(" | ")),
-    }
+    let said = lines(&end.stderr);
+    if said.is_empty() { lines(&end.stdout) } else { said }
 }
 
 /// Whether a run read a state file, or looked in vain for one, before it changed any.

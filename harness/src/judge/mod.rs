@@ -31,7 +31,7 @@ mod version;
 mod word;
 
 pub use alert::judge_alert;
-pub use control::{ControlError, Controls, account, reads_first};
+pub use control::{Controls, account, last_lines, reads_first};
 pub use crash::{CrashCase, judge_crash};
 pub use damage::{DamageCase, judge_damage};
 pub use idle::judge_idle;

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::LabError;
 use super::stage::{Stage, show};
-use crate::judge::{Controls, Image, Masks, Outcome, Versions, account};
+use crate::judge::{Controls, Image, Masks, Outcome, Versions};
 use crate::recording::Recording;
 use crate::recovery::Recoveries;
 use crate::tree::Tree;
@@ -89,17 +89,16 @@ fn must_succeed(
     outcome: &Outcome,
     which: &str,
 ) -> Result<(), LabError> {
-    let file = recoveries.stage().scenario.file.display();
+    let file = &recoveries.stage().scenario.file;
     if !outcome.success() {
         let command = show(recoveries.command());
-        let how = account(outcome);
-        return Err(LabError::Scenario(format!(
-            "{file}: the recovery {command} fails without any fault, from the state of the run's {which}: {how}"
-        )));
+        let what = format!("the recovery {command} from the state of the run's {which}");
+        return Err(LabError::failed(file, &what, &outcome.finish));
     }
     match recoveries.check(&outcome.end)? {
         Some(how) => Err(LabError::Scenario(format!(
-            "{file}: the check fails without any fault, after the recovery from the state of the run's {which}: {how}"
+            "{}: the check after the recovery from the state of the run's {which} fails without any fault: {how}",
+            file.display()
         ))),
         None => Ok(()),
     }

@@ -231,13 +231,14 @@ impl Killed {
 
     fn evidence(&self, ground: &Ground<'_>) -> Evidence {
         let events = &self.trace.events;
-        let from = events.len().saturating_sub(EVENTS_TOLD);
+        let told: Vec<&Event> = events.iter().filter(|event| is_telling(event)).collect();
+        let from = told.len().saturating_sub(EVENTS_TOLD);
         let outcome = self.after.as_ref().map(|after| &after.outcome);
         Evidence {
             before: Some(Arc::new(ground.recording.before.clone())),
             crashed: Some(self.left.clone()),
             ended: outcome.map(|outcome| outcome.end.clone()),
-            ops: events[from..].iter().map(describe).collect(),
+            ops: told[from..].iter().map(|event| describe(event)).collect(),
             said: outcome.map(|outcome| said(&outcome.finish)).unwrap_or_default(),
         }
     }
@@ -252,6 +253,14 @@ fn end_of_life(events: &[Event], point: &KillPoint) -> usize {
         _ => matches!(event.what, What::Op(_)),
     };
     events.iter().rposition(is_last).map_or(0, |last| last + 1)
+}
+
+/// Of the events before a crash point, those that tell a reader where it lies.
+fn is_telling(event: &Event) -> bool {
+    !matches!(
+        event.what,
+        What::Spawned { .. } | What::Executed { .. } | What::Ended { .. } | What::Read { .. }
+    )
 }
 
 fn last_op(events: &[Event]) -> u32 {

@@ -11,8 +11,6 @@ mod pool;
 mod scenario;
 mod stage;
 
-use std::sync::atomic::{AtomicBool, Ordering};
-
 pub use build::build;
 pub use cases::{Case, Evidence};
 pub use pool::run;
@@ -55,6 +53,17 @@ pub enum LabError {
     Interrupted,
 }
 
+impl LabError {
+    /// A program that must succeed without any fault did not: how it ended, and the last that it said.
+    fn failed(file: &std::path::Path, what: &str, end: &crate::subject::End) -> LabError {
+        let mut text = format!("{}: {what} fails without any fault: {}", file.display(), end.exit);
+        for line in crate::judge::last_lines(end, 6) {
+            text += &format!("\n    {line}");
+        }
+        LabError::Scenario(text)
+    }
+}
+
 impl From<crate::sandbox::SandboxError> for LabError {
     fn from(error: crate::sandbox::SandboxError) -> Self {
         LabError::Lab(error.to_string())
@@ -78,13 +87,6 @@ impl From<crate::trace::TraceError> for LabError {
     }
 }
 
-static INTERRUPTED: AtomicBool = AtomicBool::new(false);
-
-/// Asks every run of this process to stop at its next case.
-pub fn interrupt() {
-    INTERRUPTED.store(true, Ordering::SeqCst);
-}
-
 fn check_interrupt() -> Result<(), LabError> {
-    if INTERRUPTED.load(Ordering::SeqCst) { Err(LabError::Interrupted) } else { Ok(()) }
+    if crate::interrupt::is_requested() { Err(LabError::Interrupted) } else { Ok(()) }
 }

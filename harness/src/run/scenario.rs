@@ -206,15 +206,8 @@ fn record(stage: &Stage<'_>, before: &crate::tree::Tree) -> Result<Recording, La
     let recording = stage.record(before, false)?;
     let end = &recording.trace.ends[0];
     if !end.exit.success() {
-        let said =
-            String::from_utf8_lossy(if end.stderr.is_empty() { &end.stdout } else { &end.stderr });
-        let file = stage.scenario.file.display();
-        let command = show(&stage.scenario.subject.command);
-        return Err(LabError::Scenario(format!(
-            "{file}: the subject {command} fails without any fault: {}: {}",
-            end.exit,
-            said.trim()
-        )));
+        let what = format!("the subject {}", show(&stage.scenario.subject.command));
+        return Err(LabError::failed(&stage.scenario.file, &what, end));
     }
     Ok(recording)
 }

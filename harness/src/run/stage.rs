@@ -76,14 +76,8 @@ impl<'a> Stage<'a> {
                 self.run(std::slice::from_ref(command), &tree, false, &mut Undisturbed)?;
             let end = &trace.ends[0];
             if !end.exit.success() {
-                let said = String::from_utf8_lossy(&end.stderr);
-                let name = self.scenario.file.display();
-                return Err(LabError::Scenario(format!(
-                    "{name}: setup {}: {}: {}",
-                    show(command),
-                    end.exit,
-                    said.trim()
-                )));
+                let what = format!("the setup {}", show(command));
+                return Err(LabError::failed(&self.scenario.file, &what, end));
             }
             tree = after;
         }
@@ -114,6 +108,7 @@ impl<'a> Stage<'a> {
         let time_limit = Duration::from_secs(self.scenario.subject.time_limit);
         let options = Options { time_limit, reads, pin: self.pin.get() };
         let trace = crate::trace::run(&programs, &self.sandbox, &options, director)?;
+        check_interrupt()?;
         Ok((trace, self.sandbox.snapshot()?))
     }
 

@@ -5,19 +5,19 @@ use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-/// Empties a folder, except for the folders at `kept` (and those on the way to them), which are emptied themselves.
+/// Empties a folder, except for what is at `kept` (and the folders on the way to it): folders there are emptied themselves.
 /// Nothing is followed out of the folder.
 pub(super) fn empty(folder: &Path, kept: &[PathBuf]) -> io::Result<()> {
     open(folder)?;
     for entry in fs::read_dir(folder)? {
         let entry = entry?;
         let path = entry.path();
-        if kept.iter().any(|kept| kept.starts_with(&path)) {
-            empty(&path, kept)?;
-        } else if entry.file_type()?.is_dir() {
-            remove(&path)?;
-        } else {
-            fs::remove_file(&path)?;
+        let is_folder = entry.file_type()?.is_dir();
+        match (kept.iter().any(|kept| kept.starts_with(&path)), is_folder) {
+            (true, true) => empty(&path, kept)?,
+            (true, false) => {}
+            (false, true) => remove(&path)?,
+            (false, false) => fs::remove_file(&path)?,
         }
     }
     Ok(())

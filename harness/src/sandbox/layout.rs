@@ -40,6 +40,9 @@ pub(super) struct Layout {
     mount_points: Vec<PathBuf>,
 }
 
+/// So many entries of a hidden folder itself are kept visible, each by a mount of its own.
+const ENTRIES_MAX: usize = 512;
+
 impl Layout {
     /// Makes the folders, those for a view of its own only where there will be one.
     pub(super) fn new(options: &SandboxOptions, with_view: bool) -> Result<Layout, SandboxError> {
@@ -104,35 +107,44 @@ impl Layout {
         })
     }
 
-    fn add_visible(&mut self, folder: &Path) -> Result<(), SandboxError> {
-        let refuse = |why: &str| {
-            SandboxError::new(folder, "keep it visible")(io::Error::new(
-                io::ErrorKind::InvalidInput,
-                why,
-            ))
-        };
-        let real =
-            fs::canonicalize(folder).map_err(SandboxError::new(folder, "keep it visible"))?;
-        if !real.is_dir() {
-            return Err(refuse("it is no folder"));
-        }
+    fn add_visible(&mut self, path: &Path) -> Result<(), SandboxError> {
+        let real = fs::canonicalize(path).map_err(SandboxError::new(path, "keep it visible"))?;
         if self.private.iter().any(|private| private.hides == real) {
-            return Err(refuse(
-                "the sandbox has its own; put what shall be seen into a folder below it",
-            ));
+            return self.add_all_in(&real);
         }
-        for target in [real.clone(), plain_path(folder)?] {
+        for target in [real.clone(), plain_path(path)?] {
             let Some(mount_point) = self.in_private(&target) else {
                 continue;
             };
             if self.visible.iter().any(|(_, other)| target.starts_with(other)) {
                 continue;
             }
-            make_folders(&mount_point)?;
+            make_mount_point(&real, &mount_point)?;
             self.mount_points.push(mount_point);
             self.visible.push((real.clone(), target));
         }
         Ok(())
+    }
+
+    /// A scenario that lies in `/tmp` itself: the sandbox's own `/tmp` shows what is in it, but for sandboxes.
+    fn add_all_in(&mut self, hidden: &Path) -> Result<(), SandboxError> {
+        let mut entries = Vec::new();
+        for entry in fs::read_dir(hidden).map_err(SandboxError::new(hidden, "keep it visible"))? {
+            let entry = entry.map_err(SandboxError::new(hidden, "keep it visible"))?;
+            let kind = entry.file_type().ok();
+            let is_plain = kind.is_some_and(|kind| kind.is_file() || kind.is_dir());
+            if is_plain && !entry.file_name().as_encoded_bytes().starts_with(b"crashlab-") {
+                entries.push(entry.path());
+            }
+        }
+        if entries.len() > ENTRIES_MAX {
+            let why = format!("it holds more than {ENTRIES_MAX} entries; use a folder below it");
+            let error = io::Error::new(io::ErrorKind::InvalidInput, why);
+            return Err(SandboxError::new(hidden, "keep it visible")(error));
+        }
+        entries.sort();
+        // What goes away meanwhile is not missed.
+        entries.iter().filter(|path| path.exists()).try_for_each(|path| self.add_visible(path))
     }
 
     fn add_seen(&mut self, seen: &Path) -> Result<(), SandboxError> {
@@ -200,6 +212,15 @@ fn plain_path(path: &Path) -> Result<PathBuf, SandboxError> {
 fn make_folder(path: &Path, mode: u32) -> Result<(), SandboxError> {
     fs::create_dir(path).map_err(SandboxError::new(path, "make a folder"))?;
     set_mode(path, mode)
+}
+
+/// A folder to mount a folder on, or a file to mount a file on.
+fn make_mount_point(real: &Path, path: &Path) -> Result<(), SandboxError> {
+    if real.is_dir() {
+        return make_folders(path);
+    }
+    make_folders(path.parent().unwrap_or(path))?;
+    fs::File::create(path).map(drop).map_err(SandboxError::new(path, "make a file to mount on"))
 }
 
 fn make_folders(path: &Path) -> Result<(), SandboxError> {

@@ -3,7 +3,7 @@
 use std::ffi::{CStr, CString};
 use std::fs::{self, File};
 use std::io::{self, Read, Seek};
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
@@ -132,7 +132,7 @@ struct Plan {
     sealing: Sealing,
     binds: Vec<Bind>,
     /// Room for a descriptor of each source.
-    opened: Vec<OwnedFd>,
+    opened: Vec<Option<OwnedFd>>,
 }
 
 impl View {
@@ -234,23 +234,46 @@ impl Plan {
         unshare(CloneFlags::CLONE_NEWNS).map_err(at(Step::Mount))?;
         // Before anything hides them, and in the new namespace, since mounts of another one cannot be bound.
         for bind in &self.binds {
-            let folder = OFlag::O_PATH | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC;
-            self.opened
-                .push(open(bind.source.as_c_str(), folder, Mode::empty()).map_err(at(Step::Open))?);
+            let flags = OFlag::O_PATH | OFlag::O_CLOEXEC;
+            self.opened.push(match open(bind.source.as_c_str(), flags, Mode::empty()) {
+                // What was to stay visible went away meanwhile: so it does for the programs.
+                Err(Errno::ENOENT) if !bind.writable => None,
+                opened => Some(opened.map_err(at(Step::Open))?),
+            });
         }
         self.sealing.seal().map_err(at(Step::Seal))?;
         for (bind, source) in self.binds.iter().zip(&self.opened) {
-            // By the current folder, since the path may lead elsewhere by now.
-            nix::unistd::fchdir(source.as_fd()).map_err(at(Step::Bind))?;
+            let Some(source) = source else { continue };
+            // By the descriptor, since the path may lead elsewhere by now.
+            let mut buffer = [0; FD_PATH_BYTES];
+            let source = fd_path(source.as_raw_fd(), &mut buffer).ok_or(Errno::EBADF);
+            let source = source.map_err(at(Step::Bind))?;
             let flags =
                 if bind.writable { MsFlags::MS_BIND } else { MsFlags::MS_BIND | MsFlags::MS_REC };
-            remount(Some(c"."), &bind.target, flags).map_err(at(Step::Bind))?;
+            remount(Some(source), &bind.target, flags).map_err(at(Step::Bind))?;
             if bind.writable {
                 self.sealing.unseal(&bind.target).map_err(at(Step::Unseal))?;
             }
         }
         Ok(())
     }
+}
+
+/// `/proc/self/fd/` and as many digits as a number has.
+const FD_PATH_BYTES: usize = 32;
+
+/// The path of a descriptor, without allocating: it is made in a fork.
+fn fd_path(fd: i32, buffer: &mut [u8; FD_PATH_BYTES]) -> Option<&CStr> {
+    const FOLDER: &[u8] = b"/proc/self/fd/";
+    buffer[..FOLDER.len()].copy_from_slice(FOLDER);
+    let digits = fd.checked_ilog10().unwrap_or(0) as usize + 1;
+    let mut rest = fd;
+    for place in (FOLDER.len()..FOLDER.len() + digits).rev() {
+        buffer[place] = b'0' + u8::try_from(rest % 10).ok()?;
+        rest /= 10;
+    }
+    buffer[FOLDER.len() + digits] = 0;
+    CStr::from_bytes_until_nul(buffer).ok()
 }
 
 impl Sealing {

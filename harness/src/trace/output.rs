@@ -15,6 +15,9 @@ use nix::unistd::Pid;
 
 use crate::sys::process;
 
+/// How often the thread looks whether somebody wished to stop.
+const LOOK: Duration = Duration::from_millis(100);
+
 /// So long the tracer may take to end the run by itself, before the alarm kills.
 const GRACE: Duration = Duration::from_millis(200);
 
@@ -134,7 +137,8 @@ fn collect(
         if stopping {
             return sources.into_iter().map(|source| source.collected).collect();
         }
-        if next.is_some_and(|next| Instant::now() >= next) {
+        let interrupted = crate::interrupt::is_requested() && !alarm.rung.load(Ordering::Acquire);
+        if interrupted || next.is_some_and(|next| Instant::now() >= next) {
             if alarm.rung.swap(true, Ordering::AcqRel) {
                 // A stop signal does not reach who waits inside the kernel; SIGKILL does.
                 if !alarm.heard.load(Ordering::Acquire) {
@@ -158,6 +162,7 @@ fn wait(sources: &[Source], stop: &OwnedFd, until: Option<Instant>) -> bool {
     fds.push(PollFd::new(stop.as_fd(), PollFlags::POLLIN));
     let timeout = until.map_or(PollTimeout::NONE, |until| {
         let left = until.saturating_duration_since(Instant::now()) + Duration::from_millis(1);
+        let left = left.min(LOOK);
         PollTimeout::try_from(left).unwrap_or(PollTimeout::MAX)
     });
     // An error here means no memory; then the next turn tries again.
