@@ -116,7 +116,7 @@ impl ScenarioResult {
     }
 }
 
-/// Pauses that the lab needs while no program of its runs (see [`super::controls::CONTROLS_APART`]).
+/// Pauses that the lab needs while no program of its runs: equal controls are run more than a second apart.
 pub trait Pause {
     /// Waits, and gives the processor to run on from now on.
     fn pause(&mut self, time: Duration) -> usize;

@@ -173,6 +173,21 @@ impl Model {
                 let inode = self.add(Entry::new(body, mode & 0o7777, *owner));
                 self.name_new(path, inode)
             }
+            OpKind::Chmod { .. } | OpKind::Chown { .. } | OpKind::Xattr { .. } => {
+                self.change_attributes(kind)
+            }
+            OpKind::Sync { file, path, .. }
+            | OpKind::SyncRange { file, path }
+            | OpKind::Lock { file, path, .. } => {
+                let _known = self.bind(*file, path);
+                Ok(())
+            }
+            OpKind::Utimens { .. } | OpKind::SyncFolder { .. } | OpKind::SyncAll => Ok(()),
+        }
+    }
+
+    fn change_attributes(&mut self, kind: &OpKind) -> Result<()> {
+        match kind {
             OpKind::Chmod { path, file, mode } => {
                 self.entry_mut(*file, path)?.mode = mode & 0o7777;
                 Ok(())
@@ -190,13 +205,7 @@ impl Model {
                 };
                 Ok(())
             }
-            OpKind::Sync { file, path, .. }
-            | OpKind::SyncRange { file, path }
-            | OpKind::Lock { file, path, .. } => {
-                let _known = self.bind(*file, path);
-                Ok(())
-            }
-            OpKind::Utimens { .. } | OpKind::SyncFolder { .. } | OpKind::SyncAll => Ok(()),
+            _ => Ok(()),
         }
     }
 
