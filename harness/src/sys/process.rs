@@ -186,6 +186,11 @@ fn prepare(launch: &Launch<'_>) -> Result<(), (&'static str, i32)> {
     seccomp::install(launch.filter).map_err(|errno| ("install the system call filter", errno))
 }
 
+/// A program that the lab has just written can still be open for writing in a child of another thread, until that one
+/// executes its own program: so often it is tried again, with this pause.
+const TRIES_WHILE_BUSY: u32 = 500;
+const PAUSE: libc::timespec = libc::timespec { tv_sec: 0, tv_nsec: 2_000_000 };
+
 /// Tries the candidates in order, as `execvp` does; returns why none worked.
 fn execute(
     candidates: &[CString],
@@ -194,9 +199,19 @@ fn execute(
 ) -> i32 {
     let mut answer = libc::ENOENT;
     for candidate in candidates {
-        // SAFETY: all are live C strings, the arrays end with a null pointer.
-        unsafe { libc::execve(candidate.as_ptr(), argv.as_ptr(), env.as_ptr()) };
-        match io::Error::last_os_error().raw_os_error().unwrap_or(0) {
+        let (mut tries, pause) = (TRIES_WHILE_BUSY, PAUSE);
+        let errno = loop {
+            // SAFETY: all are live C strings, the arrays end with a null pointer.
+            unsafe { libc::execve(candidate.as_ptr(), argv.as_ptr(), env.as_ptr()) };
+            let errno = io::Error::last_os_error().raw_os_error().unwrap_or(0);
+            if errno != libc::ETXTBSY || tries == 0 {
+                break errno;
+            }
+            tries -= 1;
+            // SAFETY: a live `timespec`, and a null pointer for "the rest is not wanted".
+            unsafe { libc::nanosleep(&raw const pause, ptr::null_mut()) };
+        };
+        match errno {
             libc::ENOENT | libc::ENOTDIR => {}
             libc::EACCES => answer = libc::EACCES,
             errno => return errno,

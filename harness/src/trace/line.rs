@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::op::{Event, LockAction, LockFamily, Op, OpKind, Stream, What};
+use crate::op::{Event, FileId, LockAction, LockFamily, Op, OpKind, Stream, What};
 
 /// The longest part of an output that is shown.
 const MOST_OUTPUT: usize = 60;
@@ -58,19 +58,62 @@ fn rest(what: &What) -> (&str, String) {
 
 fn operation(op: &Op) -> String {
     match &op.kind {
-        OpKind::Create { file, path, mode, owner } => {
-            let path = path.as_deref().map_or_else(|| format!("(no name, file {})", file.0), name);
-            format!("{path}  create, mode {mode:04o}, owner {}:{}", owner.0, owner.1)
-        }
-        OpKind::Write { path, offset, data, append, .. } => {
+        OpKind::Write { path, .. }
+        | OpKind::Truncate { path, .. }
+        | OpKind::Allocate { path, .. }
+        | OpKind::Sync { path, .. }
+        | OpKind::SyncRange { path, .. } => format!("{}{}", name(path), content(&op.kind)),
+        OpKind::Chmod { path, .. }
+        | OpKind::Chown { path, .. }
+        | OpKind::Xattr { path, .. }
+        | OpKind::Utimens { path }
+        | OpKind::Lock { path, .. } => format!("{}{}", name(path), attribute(&op.kind)),
+        OpKind::SyncFolder { path } => name(path),
+        OpKind::SyncAll => String::new(),
+        kind => names(kind),
+    }
+}
+
+/// What a call did to a file's bytes.
+fn content(kind: &OpKind) -> String {
+    match kind {
+        OpKind::Write { offset, data, append, .. } => {
             let append = if *append { ", append" } else { "" };
-            format!("{}  {} bytes at {offset}{append}", name(path), data.len())
+            format!("  {} bytes at {offset}{append}", data.len())
         }
-        OpKind::Truncate { path, size, by_open, .. } => {
-            format!("{}  to {size} bytes{}", name(path), if *by_open { ", by open" } else { "" })
+        OpKind::Truncate { size, by_open, .. } => {
+            format!("  to {size} bytes{}", if *by_open { ", by open" } else { "" })
         }
-        OpKind::Allocate { path, mode, offset, len, .. } => {
-            format!("{}  {len} bytes at {offset}, mode {mode:#x}", name(path))
+        OpKind::Allocate { mode, offset, len, .. } => {
+            format!("  {len} bytes at {offset}, mode {mode:#x}")
+        }
+        OpKind::Sync { data_only: true, .. } => "  data only".into(),
+        OpKind::SyncRange { .. } => "  a range, promises nothing".into(),
+        _ => String::new(),
+    }
+}
+
+/// What a call did to what surrounds the bytes.
+fn attribute(kind: &OpKind) -> String {
+    match kind {
+        OpKind::Chmod { mode, .. } => format!("  mode {mode:04o}"),
+        OpKind::Chown { uid, gid, .. } => format!("  owner {uid}:{gid}"),
+        OpKind::Xattr { name, value, .. } => match value {
+            Some(value) => format!("  {name} = {}", quoted(value)),
+            None => format!("  {name} removed"),
+        },
+        OpKind::Lock { family, action, .. } => format!("  {}", lock(*family, *action)),
+        _ => String::new(),
+    }
+}
+
+/// What a call did to names.
+fn names(kind: &OpKind) -> String {
+    let unnamed = |file: &FileId| format!("(no name, file {})", file.0);
+    match kind {
+        OpKind::Create { file, path, mode, owner: (uid, gid) } => {
+            let path = path.as_deref().map_or_else(|| unnamed(file), name);
+            format!("{path}  create, mode {mode:04o}, owner {uid}:{gid}")
         }
         OpKind::Rename { from, to, exchange, no_replace } => {
             let arrow = if *exchange { "<->" } else { "->" };
@@ -78,32 +121,17 @@ fn operation(op: &Op) -> String {
             format!("{} {arrow} {}{flag}", name(from), name(to))
         }
         OpKind::Link { file, from, to } => {
-            let from = from.as_deref().map_or_else(|| format!("(no name, file {})", file.0), name);
+            let from = from.as_deref().map_or_else(|| unnamed(file), name);
             format!("{from} -> {}", name(to))
         }
         OpKind::Symlink { target, path, .. } => format!("{} -> {}", name(path), target.display()),
-        OpKind::Unlink { path }
-        | OpKind::Rmdir { path }
-        | OpKind::SyncFolder { path }
-        | OpKind::Utimens { path } => name(path),
         OpKind::Mkdir { path, mode, .. } => format!("{}  mode {mode:04o}", name(path)),
         OpKind::Mknod { path, mode, .. } => {
-            format!("{}  type {:#o}, mode {:04o}", name(path), mode & 0o170_000, mode & 0o7777)
+            let (kind, mode) = (mode & libc::S_IFMT, mode & 0o7777);
+            format!("{}  type {kind:#o}, mode {mode:04o}", name(path))
         }
-        OpKind::Chmod { path, mode, .. } => format!("{}  mode {mode:04o}", name(path)),
-        OpKind::Chown { path, uid, gid, .. } => format!("{}  owner {uid}:{gid}", name(path)),
-        OpKind::Xattr { path, name: attribute, value, .. } => match value {
-            Some(value) => format!("{}  {attribute} = {}", name(path), quoted(value)),
-            None => format!("{}  {attribute} removed", name(path)),
-        },
-        OpKind::Sync { path, data_only, .. } => {
-            format!("{}{}", name(path), if *data_only { "  data only" } else { "" })
-        }
-        OpKind::SyncAll => String::new(),
-        OpKind::SyncRange { path, .. } => format!("{}  a range, promises nothing", name(path)),
-        OpKind::Lock { path, family, action, .. } => {
-            format!("{}  {}", name(path), lock(*family, *action))
-        }
+        OpKind::Unlink { path } | OpKind::Rmdir { path } => name(path),
+        _ => String::new(),
     }
 }
 

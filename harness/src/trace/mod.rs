@@ -7,7 +7,7 @@ use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
 use nix::unistd::Pid;
 
 use crate::op::{Event, OpKind};
-use crate::recording::Trace;
+use crate::recording::{Gap, Trace};
 use crate::sandbox::Sandbox;
 use crate::subject::{End, Exit, OUTPUT_LIMIT, Program};
 use crate::sys::ptrace;
@@ -28,7 +28,7 @@ mod world;
 
 pub use line::describe;
 
-use output::Collector;
+use output::{Collected, Collector};
 use resolve::View;
 use spawn::Started;
 use tracer::{Running, State, Thread, Tracer};
@@ -63,7 +63,8 @@ pub enum Standing {
     Held,
     /// Free to run.
     Running,
-    /// Free to run, but all of its threads sleep in a lock that another holds.
+    /// Free to run, but it sleeps until another lets a lock go: a thread is inside a lock call that waits, and all
+    /// others wait without a time limit for threads or processes of their own.
     Blocked,
     /// All of its processes have ended.
     Ended,
@@ -76,6 +77,9 @@ pub trait Director {
         Step::Go
     }
     /// An op is about to begin; `Some(n)` shortens a write to its first `n` bytes.
+    ///
+    /// `number` is what it gets if it succeeds. The op is told as far as it is known before the call: the owner of what
+    /// is made is 0, its mode still without the umask, and a copy inside the kernel has no bytes yet.
     fn before(&mut self, _program: usize, _number: u32, _op: &OpKind) -> Option<usize> {
         None
     }
@@ -84,7 +88,7 @@ pub trait Director {
         Step::Go
     }
     /// Called whenever no program is [`Standing::Running`] and at least one is held; names the one to let go on.
-    /// `None` lets all held ones go on.
+    /// `None`, or one that is not held, lets all held ones go on.
     fn next(&mut self, _standings: &[Standing]) -> Option<usize> {
         None
     }
@@ -139,16 +143,7 @@ pub fn run(
 ) -> Result<Trace, TraceError> {
     let strangers = ptrace::has_children();
     let pinned = Pinned::to(options.pin)?;
-    let mut started: Vec<Started> = Vec::new();
-    for program in programs {
-        match spawn::start(program, sandbox, options.reads) {
-            Ok(one) => started.push(one),
-            Err(error) => {
-                started.iter().for_each(|one| spawn::end(one.stop.tid()));
-                return Err(error);
-            }
-        }
-    }
+    let started = start_all(programs, sandbox, options)?;
     let begun = Instant::now();
     let world = look_around(&started, sandbox, options);
     let pids: Vec<i32> = started.iter().map(|one| one.stop.tid()).collect();
@@ -169,24 +164,57 @@ pub fn run(
     if outcome.is_err() {
         tracer.threads.values().for_each(|thread| spawn::end(thread.process));
     }
-    let (events, mut gaps, ends) = (tracer.events, tracer.gaps, tracer.programs);
-    let mut collected = collector.finish().into_iter();
+    let Tracer { events, mut gaps, programs, .. } = tracer;
+    let outputs = collector.finish();
     outcome?;
-    let mut finished = Vec::new();
-    for (program, running) in ends.into_iter().enumerate() {
-        let (stdout, stderr) =
-            (collected.next().unwrap_or_default(), collected.next().unwrap_or_default());
+    let ends = ends(programs, outputs, begun, events.len(), &mut gaps);
+    Ok(Trace { events, ends, gaps, elapsed: begun.elapsed() })
+}
+
+/// Brings every program up to its first instruction, or none.
+fn start_all(
+    programs: &[Program],
+    sandbox: &Sandbox,
+    options: &Options,
+) -> Result<Vec<Started>, TraceError> {
+    let mut started: Vec<Started> = Vec::new();
+    for program in programs {
+        match spawn::start(program, sandbox, options.reads) {
+            Ok(one) => started.push(one),
+            Err(error) => {
+                started.iter().for_each(|one| spawn::end(one.stop.tid()));
+                return Err(error);
+            }
+        }
+    }
+    Ok(started)
+}
+
+/// How the programs ended, with their outputs: two for each program.
+fn ends(
+    programs: Vec<Running>,
+    outputs: Vec<Collected>,
+    begun: Instant,
+    at_event: usize,
+    gaps: &mut Vec<Gap>,
+) -> Vec<End> {
+    let mut outputs = outputs.into_iter();
+    let mut ends = Vec::new();
+    for (program, running) in programs.into_iter().enumerate() {
+        let stdout = outputs.next().unwrap_or_default();
+        let stderr = outputs.next().unwrap_or_default();
         if stdout.cut || stderr.cut {
             let what = format!(
                 "program {program} printed more than {OUTPUT_LIMIT} bytes; the rest was thrown away"
             );
-            gaps.push(crate::recording::Gap { what, path: None, at_event: events.len() });
+            let path = None;
+            gaps.push(Gap { what, path, at_event });
         }
         // Without news of its end it has ended with everything else.
         let (exit, elapsed) = running.end.unwrap_or((Exit::Killed, begun.elapsed()));
-        finished.push(End { exit, stdout: stdout.bytes, stderr: stderr.bytes, elapsed });
+        ends.push(End { exit, stdout: stdout.bytes, stderr: stderr.bytes, elapsed });
     }
-    Ok(Trace { events, ends: finished, gaps, elapsed: begun.elapsed() })
+    ends
 }
 
 /// What the watched folder holds before anything runs.

@@ -142,3 +142,52 @@ impl Names {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(path: &str) -> &Path {
+        Path::new(path)
+    }
+
+    #[test]
+    fn an_inode_that_is_used_again_is_another_file() {
+        let mut names = Names::default();
+        let first = names.create((1, 7), at("a"));
+        names.unlink(at("a"));
+        assert!(!names.is_named(first));
+        assert_eq!(names.path(first), at("a"), "known by its last name");
+        let second = names.meet((1, 7), at("a"));
+        assert_ne!(first, second);
+        names.rename(at("a"), at("b"));
+        assert_eq!(names.meet((1, 7), at("b")), second);
+    }
+
+    #[test]
+    fn a_file_is_known_by_a_name_that_it_has() {
+        let mut names = Names::default();
+        let file = names.create((1, 7), at("a"));
+        names.link(file, at("b"));
+        names.unlink(at("a"));
+        assert_eq!(names.path(file), at("b"));
+        assert!(names.is_named(file));
+        let other = names.create((1, 8), at("c"));
+        names.rename(at("c"), at("b"));
+        assert!(!names.is_named(file) && names.is_named(other));
+    }
+
+    #[test]
+    fn folders_take_their_files_along() {
+        let mut names = Names::default();
+        let (deep, beside) = (names.create((1, 1), at("d/e/f")), names.create((1, 2), at("d.txt")));
+        let other = names.create((1, 3), at("g/h"));
+        names.exchange(at("d"), at("g"));
+        assert_eq!((names.path(deep), names.path(other)), (at("g/e/f"), at("d/h")));
+        assert_eq!(names.path(beside), at("d.txt"));
+        names.rename(at("g/e"), at("x"));
+        assert_eq!(names.by_path(at("x/f")), Some(deep));
+        names.forget_below(at("x"));
+        assert!(!names.is_named(deep));
+    }
+}

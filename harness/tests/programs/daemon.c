@@ -9,6 +9,7 @@ int main(int argc, char **argv) {
         if (OK(fork()) != 0) _exit(0);
         signal(SIGTERM, SIG_IGN);
         signal(SIGHUP, SIG_IGN);
+        put("heartbeat", "first");
         OK(write(ends[1], "r", 1));
         for (;;) put("heartbeat", "alive");
     }

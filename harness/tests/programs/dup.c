@@ -13,7 +13,9 @@ int main(int argc, char **argv) {
     OK(dup3(other, second, O_CLOEXEC)); /* closes what `second` was */
     OK(write(second, "b", 1));
     OK(dup2(other, 40)); /* the last of `a` */
+    access("/crashlab/mark/a-closed", R_OK);
     OK(fcntl(other, F_DUPFD_CLOEXEC, 50));
     OK(syscall(SYS_close_range, 3, 60, 0));
+    access("/crashlab/mark/b-closed", R_OK);
     return 0;
 }

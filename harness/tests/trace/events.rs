@@ -42,15 +42,16 @@ fn only_the_last_close_counts() {
 #[test]
 fn every_close_of_a_simple_program() {
     let (trace, _) = undisturbed(subject("dup", &[]), nothing);
-    let paths: Vec<_> = trace
+    let seen: Vec<_> = trace
         .events
         .iter()
         .filter_map(|event| match &event.what {
             What::Close { path, .. } => Some(path.to_string_lossy().into_owned()),
+            What::Mark(name) => Some(name.clone()),
             _ => None,
         })
         .collect();
-    assert_eq!(paths, ["a", "b"], "{}", log(&trace));
+    assert_eq!(seen, ["a", "a-closed", "b", "b-closed"], "{}", log(&trace));
 }
 
 #[test]
@@ -84,6 +85,20 @@ fn failures_say_what_and_why() {
     let expected =
         What::Failed { call: "renameat2".into(), path: Some("a".into()), errno: nix::libc::EEXIST };
     assert_eq!(position(&trace, |what| *what == expected).len(), 1, "{}", log(&trace));
+}
+
+/// What the kernel did by itself is an op of its own, and what it did not do is none.
+#[test]
+fn writes_that_sync_and_renames_that_do_nothing() {
+    let count = |name: &str, words: [&str; 2]| {
+        let (trace, _) = undisturbed(subject(name, &[]), nothing);
+        words.map(|word| trace.ops().filter(|op| op.kind.word() == word).count())
+    };
+    assert_eq!(count("append", ["write", "sync"]), [8, 2]);
+    assert_eq!(count("pwritev", ["write", "sync"]), [8, 2]);
+    // An exchange, one with RENAME_NOREPLACE, and one with a whiteout where the file system has them.
+    let [renames, _] = count("renameat2", ["rename", "link"]);
+    assert!((2..=3).contains(&renames), "{renames}");
 }
 
 fn outputs(trace: &Trace, wanted: Stream) -> Vec<u8> {

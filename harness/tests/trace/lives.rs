@@ -46,6 +46,10 @@ fn a_daemon_ends_with_the_run() {
     let word = unique("daemon");
     let (trace, sandbox) = undisturbed(subject("daemon", &[&word]), nothing);
     assert_success(&trace);
+    assert!(
+        trace.elapsed < options().time_limit,
+        "its end was that of the first process, not the time limit"
+    );
     assert_eq!(processes_with(&word), 0);
     assert_faithful(&trace, &sandbox, nothing);
     let ended = |what: &What| matches!(what, What::Ended { status } if status == "signal 9");

@@ -64,6 +64,34 @@ impl Replay {
                 let flags = FallocateFlags::from_bits_retain(*mode);
                 fallocate(self.file(*file, path)?, flags, *offset as i64, *len as i64)?;
             }
+            OpKind::Chmod { path, mode, .. } => {
+                std::fs::set_permissions(self.at(path), Permissions::from_mode(*mode))?;
+            }
+            OpKind::Chown { path, uid, gid, mode, .. } => {
+                self.chown(&self.at(path), *uid, *gid, *mode)?
+            }
+            OpKind::Xattr { path, name, value, .. } => {
+                self.attribute(&self.at(path), name, value.as_deref())?
+            }
+            OpKind::Rename { .. }
+            | OpKind::Link { .. }
+            | OpKind::Symlink { .. }
+            | OpKind::Unlink { .. }
+            | OpKind::Mkdir { .. }
+            | OpKind::Rmdir { .. }
+            | OpKind::Mknod { .. } => self.names(kind)?,
+            OpKind::Utimens { .. }
+            | OpKind::Sync { .. }
+            | OpKind::SyncFolder { .. }
+            | OpKind::SyncAll
+            | OpKind::SyncRange { .. }
+            | OpKind::Lock { .. } => {}
+        }
+        Ok(())
+    }
+
+    fn names(&self, kind: &OpKind) -> std::io::Result<()> {
+        match kind {
             OpKind::Rename { from, to, exchange, no_replace } => {
                 let mut flags = RenameFlags::empty();
                 flags.set(RenameFlags::RENAME_EXCHANGE, *exchange);
@@ -96,21 +124,7 @@ impl Replay {
                 self.own(&self.at(path), *owner)?;
                 std::fs::set_permissions(self.at(path), Permissions::from_mode(mode & 0o7777))?;
             }
-            OpKind::Chmod { path, mode, .. } => {
-                std::fs::set_permissions(self.at(path), Permissions::from_mode(*mode))?;
-            }
-            OpKind::Chown { path, uid, gid, mode, .. } => {
-                self.chown(&self.at(path), *uid, *gid, *mode)?
-            }
-            OpKind::Xattr { path, name, value, .. } => {
-                self.attribute(&self.at(path), name, value.as_deref())?
-            }
-            OpKind::Utimens { .. }
-            | OpKind::Sync { .. }
-            | OpKind::SyncFolder { .. }
-            | OpKind::SyncAll
-            | OpKind::SyncRange { .. }
-            | OpKind::Lock { .. } => {}
+            other => panic!("{other:?} changes no name"),
         }
         Ok(())
     }

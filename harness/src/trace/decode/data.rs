@@ -8,7 +8,7 @@ use crate::op::{Data, FileId, OpKind, What};
 use crate::sys::memory;
 use crate::trace::calls::Call;
 use crate::trace::decode::write::own_sync;
-use crate::trace::decode::{Ask, Pending};
+use crate::trace::decode::{Ask, Pending, Returned};
 use crate::trace::resolve::{descriptor, inode, kind, stat_fd};
 use crate::trace::world::{Done, World};
 
@@ -89,21 +89,26 @@ pub(super) fn copy(ask: &Ask<'_>) -> Option<Pending> {
         .map_or(0, |stat| (stat.st_size as u64).saturating_sub(flow.from_offset.unwrap_or(0)));
     let asked = flow.len.unwrap_or(to_source_end);
     let sync = own_sync(target.flags, 0);
-    let empty = Data(Vec::new().into());
-    let preview = OpKind::Write { file, path: path.clone(), offset, data: empty, append };
-    let pending = Pending::op(ask, Some(path.clone()), Some(preview), move |returned, _| {
+    let at = path.clone();
+    let write = move |data| OpKind::Write { file, path: at, offset, data, append };
+    let preview = write.clone()(Data(Vec::new().into()));
+    let then = move |returned: Returned, _: &mut World| {
         let count = if is_ioctl { asked } else { returned.value as u64 };
         if count == 0 {
             return Vec::new();
         }
         let Some(bytes) = read_back(returned.tid, flow.to, offset, count as usize) else {
             let what = "bytes were copied that the lab may not read".into();
-            return vec![Done::Gap { what, path: Some(path) }];
+            let path = Some(path);
+            return vec![Done::Gap { what, path }];
         };
-        let write = OpKind::Write { file, path: path.clone(), offset, data: bytes.into(), append };
-        let own_sync = sync.map(|data_only| Done::Op(OpKind::Sync { file, path, data_only }));
-        [Some(Done::Op(write)), own_sync].into_iter().flatten().collect()
-    });
+        let mut done = vec![Done::Op(write(bytes.into()))];
+        if let Some(data_only) = sync {
+            done.push(Done::Op(OpKind::Sync { file, path, data_only }));
+        }
+        done
+    };
+    let pending = Pending::op(ask, Some(ask.world.path(file)), Some(preview), then);
     // Out of a pipe it waits for who fills it.
     let waits = source.is_none_or(|stat| kind(&stat) != libc::S_IFREG);
     Some(if waits { pending.free() } else { pending })

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use nix::sys::stat::FileStat;
 
-use crate::op::OpKind;
+use crate::op::{FileId, OpKind};
 use crate::sys::memory;
 use crate::trace::calls::Call;
 use crate::trace::decode::{Ask, Pending};
@@ -90,23 +90,8 @@ pub(super) fn link(ask: &Ask<'_>) -> Option<Pending> {
         Call::Link => ((HERE, a[0]), (HERE, a[1]), 0),
         _ => ((ask.int(0), a[1]), (ask.int(2), a[3]), ask.int(4)),
     };
-    let by_descriptor = flags & libc::AT_EMPTY_PATH != 0
-        && ask.view().path_at(from.1).is_some_and(|path| path.as_os_str().is_empty());
-    let from = if by_descriptor {
-        Place::Descriptor(from.0)
-    } else {
-        ask.view().resolve_at(from.0, from.1, flags & libc::AT_SYMLINK_FOLLOW != 0)
-    };
+    let source = source(ask, from, flags);
     let to = ask.view().resolve_at(to.0, to.1, false).watched();
-    let source = match from {
-        Place::Watched(target) => {
-            Some((target.stat.and_then(|stat| ask.world.names.by_inode(inode(&stat))), target.path))
-        }
-        Place::Descriptor(fd) => {
-            ask.world.file_at(ask.tid, fd).map(|file| (Some(file), ask.world.path(file)))
-        }
-        Place::Other => None,
-    };
     match (source, to) {
         (Some((Some(file), path)), Some(to)) => {
             let from = ask.world.names.is_named(file).then_some(path);
@@ -126,6 +111,31 @@ pub(super) fn link(ask: &Ask<'_>) -> Option<Pending> {
             gap("a file from outside of the watched folder got a name in it", to.path)
         })),
         (None, None) => None,
+    }
+}
+
+/// What gets another name: the file, where there is one, and the path by which it is known.
+fn source(ask: &Ask<'_>, from: (i32, u64), flags: i32) -> Option<(Option<FileId>, PathBuf)> {
+    let by_path = || {
+        let follow = flags & libc::AT_SYMLINK_FOLLOW != 0;
+        ask.view().resolve_at(from.0, from.1, follow)
+    };
+    let is_empty = || ask.view().path_at(from.1) == Some(PathBuf::new());
+    let place = if flags & libc::AT_EMPTY_PATH != 0 && is_empty() {
+        Place::Descriptor(from.0)
+    } else {
+        by_path()
+    };
+    match place {
+        Place::Watched(target) => {
+            let file = target.stat.and_then(|stat| ask.world.names.by_inode(inode(&stat)));
+            Some((file, target.path))
+        }
+        Place::Descriptor(fd) => {
+            let file = ask.world.file_at(ask.tid, fd)?;
+            Some((Some(file), ask.world.path(file)))
+        }
+        Place::Other => None,
     }
 }
 
