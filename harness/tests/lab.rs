@@ -78,7 +78,7 @@ fn a_kill_at_a_mark_and_after_an_op_of_a_kind() {
 
 #[test]
 fn a_write_is_cut_at_a_page_of_the_file() {
-    let line = "cat s > /dev/null; head -c 9000 /dev/zero | tr '\\0' a | dd of=s bs=9000 conv=notrunc 2> /dev/null";
+    let line = "cat s > /dev/null; head -c 9000 /dev/zero | tr '\\0' a | dd of=s bs=9000 iflag=fullblock conv=notrunc 2> /dev/null";
     let scenario = shell("cut", line).recovery(&["cat", "s"]).kill_everywhere();
     let result = result(&scenario);
     let inside: Vec<_> =
