@@ -1,6 +1,6 @@
 //! Damage: the state file is damaged, then the recovery runs.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::LabError;
@@ -15,6 +15,7 @@ use crate::tree::Tree;
 #[derive(Debug)]
 pub struct Damaged {
     name: String,
+    file: PathBuf,
     before: Arc<Tree>,
     image: Image,
     outcome: Outcome,
@@ -46,18 +47,20 @@ pub fn damage(
     damaged.files.insert(file.to_owned(), Content::Bytes(bytes.into()));
     let tree = stage.state.put(&damaged, before, before);
     let outcome = recoveries.on(&tree)?;
-    Ok(Damaged { name: name.to_owned(), before: Arc::new(before.clone()), image: damaged, outcome })
+    let (name, file, before) = (name.to_owned(), file.to_owned(), Arc::new(before.clone()));
+    Ok(Damaged { name, file, before, image: damaged, outcome })
 }
 
 impl Damaged {
     /// Judges it, now that the controls are complete.
     pub fn judge(self, stage: &Stage<'_>, controls: &Controls) -> Case {
-        let files = &stage.state.paths;
+        // Where a folder is state, the file in it is the one to be named.
+        let files = [stage.state.paths.as_slice(), &[self.file]].concat();
         let verdict = judge_damage(&DamageCase {
             controls,
             damaged: &self.image,
             outcome: &self.outcome,
-            files,
+            files: &files,
         });
         let evidence = Evidence {
             before: Some(self.before),
