@@ -1,0 +1,229 @@
+//! One rule of judging a test: each subject is a line of shell, and its cases must get the words that the rule gives
+//! them, in the order of the crash points.
+
+use crashlab::judge::Word;
+use crashlab::run::{Plan, ScenarioResult, Settings, try_scenario};
+use crashlab::scenario::{CommandLine, FaultKind, KillPoint, Scenario, Turn, Until};
+
+fn shell(name: &str, line: &str) -> Scenario {
+    Scenario::new(name, &["/bin/sh", "-c", line], "s").setup("echo one > s")
+}
+
+fn recovered_by(scenario: Scenario, line: &str) -> Scenario {
+    scenario.recovery(&["/bin/sh", "-c", line])
+}
+
+fn with_state(mut scenario: Scenario, state: &[&str]) -> Scenario {
+    scenario.subject.state = state.iter().map(Into::into).collect();
+    scenario
+}
+
+fn result(scenario: &Scenario) -> ScenarioResult {
+    let result = try_scenario(scenario, &Plan::All, &Settings::default());
+    result.unwrap_or_else(|error| panic!("{}: {error}", scenario.name))
+}
+
+/// The words of all kills in the order of their points, equal neighbours once.
+fn words(scenario: Scenario) -> Vec<Word> {
+    let result = result(&scenario.kill_everywhere());
+    let mut words: Vec<Word> =
+        result.faults[0].cases.iter().map(|case| case.verdict.word).collect();
+    words.dedup();
+    words
+}
+
+/// The word of the kill at this point.
+fn word_at(scenario: &Scenario, point: &str) -> (Word, String) {
+    let at = vec![point.parse::<KillPoint>().expect("a kill point")];
+    let result = result(&scenario.clone().fault(FaultKind::Kill { at }));
+    let verdict = result.faults[0].cases[0].verdict.clone();
+    (verdict.word, verdict.why)
+}
+
+const COUNTS: &str = "n=$(cat s); echo $((n + 1)) > t; mv t s";
+
+#[test]
+fn a_name_that_is_missing_between_two_calls_is_torn() {
+    let line = "n=$(cat s 2> /dev/null || echo 0); echo $((n + 1)) > t; rm s; mv t s";
+    let scenario = shell("unlinks first", line).setup("echo 5 > s");
+    assert_eq!(words(scenario), [Word::Old, Word::Torn, Word::New]);
+}
+
+#[test]
+fn a_repair_from_a_backup_is_recovered() {
+    let line = "cat s > /dev/null; cp s b; mv b bak; printf two > s";
+    let repairs = "grep -q . s || { [ -e s ] && [ -e bak ] && cp bak t && mv t s; }";
+    let scenario = recovered_by(shell("backup", line), repairs);
+    // Before all; then after O_TRUNC; then with the write done.
+    assert_eq!(words(scenario), [Word::Old, Word::Recovered, Word::New]);
+}
+
+#[test]
+fn a_recovery_that_overwrites_what_it_never_read_proves_nothing() {
+    let line = "cat s > /dev/null; printf two > s";
+    let overwrites = "printf two > t; mv t s";
+    let scenario = recovered_by(shell("never read", line), overwrites);
+    let (word, why) = word_at(&scenario, "truncate#1");
+    assert_eq!(word, Word::Torn);
+    assert!(why.contains("never read"), "{why}");
+    // Reading first makes the same end a repair; from no file it fails, so that the end is not that of no file.
+    let reads = recovered_by(scenario, "cat s > /dev/null || exit 1; printf two > t; mv t s");
+    assert_eq!(word_at(&reads, "truncate#1").0, Word::Recovered);
+}
+
+#[test]
+fn an_end_that_no_file_gives_as_well_proves_nothing() {
+    let line = "n=$(cat s 2> /dev/null); printf %s $((${n:-0} + 1)) > s";
+    // From `5` it ends at 6; from nothing, and from the empty file, at 1.
+    let scenario = shell("fresh start", line).setup("printf 5 > s");
+    assert_eq!(words(scenario), [Word::Old, Word::Torn, Word::New]);
+    // Begun with nothing, an end from nothing is no loss.
+    let scenario = shell("first run", line).setup("rm s");
+    assert_eq!(words(scenario), [Word::Old, Word::Recovered, Word::New]);
+}
+
+#[test]
+fn a_recovery_that_begins_anew_with_a_whole_file_is_restarted() {
+    let line = "if [ -e s ] && [ ! -e lock ]; then n=$(cat s); else n=0; fi; \
+                : > lock; echo $((n + 1)) > t; mv t s; rm lock";
+    let scenario = shell("begins anew", line).setup("echo 5 > s");
+    assert_eq!(words(scenario), [Word::Old, Word::Restarted, Word::New]);
+}
+
+#[test]
+fn a_recovery_that_goes_elsewhere_with_a_whole_file_is_diverged() {
+    let line = "n=$(cat s); [ ! -e t ] || n=$((n + 70)); echo $((n + 1)) > t; mv t s";
+    let scenario = shell("goes elsewhere", line).setup("echo 5 > s");
+    assert_eq!(words(scenario), [Word::Old, Word::Diverged, Word::New]);
+}
+
+#[test]
+fn a_recovery_that_fails_on_a_whole_file_is_crashed() {
+    let line = "n=$(cat s); [ ! -e t ] || exit 4; echo $((n + 1)) > t; mv t s";
+    let scenario = shell("fails", line).setup("echo 5 > s");
+    assert_eq!(words(scenario), [Word::Old, Word::Crashed, Word::New]);
+}
+
+#[test]
+fn what_a_recovery_fails_on_is_no_version_though_it_was_synced_and_closed() {
+    let line = "cat s > /dev/null; \
+                printf AA | dd of=s conv=notrunc,fsync 2> /dev/null; \
+                printf AA | dd of=s conv=notrunc,fsync oflag=append 2> /dev/null";
+    let whole = "case $(cat s) in BB|AAAA) ;; *) exit 3;; esac";
+    let scenario = recovered_by(shell("half synced", line).setup("printf BB > s"), whole);
+    let words = words(scenario);
+    assert!(words.contains(&Word::Torn) && !words.contains(&Word::Crashed), "{words:?}");
+    assert_eq!(words.last(), Some(&Word::New));
+}
+
+#[test]
+fn a_log_of_whole_lines_is_old_or_new_and_a_line_cut_in_two_is_torn() {
+    let line = "cat s > /dev/null; for i in 1 2 3; do echo line $i >> s; done";
+    let scenario = recovered_by(shell("appends", line), "cat s");
+    assert_eq!(words(scenario), [Word::Old, Word::New]);
+    let line =
+        "cat s > /dev/null; exec 3>> s; for i in 1 2 3; do printf 'line ' >&3; echo $i >&3; done";
+    let scenario = recovered_by(shell("half lines", line), "cat s");
+    assert!(words(scenario).contains(&Word::Torn));
+}
+
+#[test]
+fn files_that_must_agree_do_not_between_two_renames() {
+    let line =
+        "a=$(cat s); b=$(cat s2); echo $((a + 1)) > t; echo $((b + 1)) > t2; mv t s; mv t2 s2";
+    let scenario = shell("two files", line).setup("echo 1 > s; echo 1 > s2");
+    let words = words(with_state(scenario, &["s", "s2"]));
+    assert_eq!(words, [Word::Old, Word::Torn, Word::New]);
+}
+
+#[test]
+fn work_that_is_noted_before_it_is_struck_off_is_repeated() {
+    let line = "l=$(head -n 1 s); cat done > /dev/null; [ -z \"$l\" ] || echo $l >> done; \
+                sed 1d s > t; mv t s";
+    let scenario = shell("notes first", line).setup("printf 'a\\nb\\n' > s; : > done");
+    let words = words(with_state(scenario, &["s", "done"]));
+    assert_eq!(words, [Word::Old, Word::Repeated, Word::New]);
+}
+
+#[test]
+fn a_promise_of_the_next_version_is_broken_until_it_stands() {
+    let line = "cat s > /dev/null; echo saved; echo two > t; mv t s";
+    let mut scenario = recovered_by(shell("promises", line), "cat s");
+    assert_eq!(words(scenario.clone()), [Word::Old, Word::New]);
+    scenario.subject.ack = vec!["^saved".into()];
+    assert_eq!(words(scenario), [Word::Old, Word::Lost, Word::New]);
+}
+
+#[test]
+fn output_promises_what_stands_and_a_rollback_behind_it_is_lost() {
+    let line = "cat s > /dev/null; cp s b; mv b bak; echo two > t; mv t s; echo saved; : > o; rm o; rm bak";
+    let rolls_back = "cat s > /dev/null; [ ! -e bak ] || mv bak s; cat s";
+    let scenario = recovered_by(shell("rolls back", line), rolls_back);
+    assert_eq!(word_at(&scenario, "create#3").0, Word::Lost);
+    assert_eq!(word_at(&scenario, "rename#1").0, Word::Old);
+    assert_eq!(word_at(&scenario, "unlink#2").0, Word::New);
+}
+
+#[test]
+fn a_link_is_followed_however_it_leads_to_the_file() {
+    for link in ["real/s", "$PWD/real/s"] {
+        let setup = format!("rm s; mkdir real; echo 1 > real/s; ln -s \"{link}\" s");
+        let line = "n=$(cat s); echo $((n + 1)) > real/t; mv real/t real/s";
+        let scenario = shell("link", line).setup(&setup);
+        assert_eq!(words(scenario), [Word::Old, Word::New], "{link}");
+        let replaced = shell("link replaced", COUNTS).setup(&setup).kill_everywhere();
+        result(&replaced.expect(&[Word::Metadata])).assert_held();
+    }
+}
+
+#[test]
+fn a_link_to_a_folder_that_is_swapped_is_one_step() {
+    let line = "cat current/s > /dev/null; mkdir v2; echo two > v2/s; ln -s v2 c; mv -T c current";
+    let scenario = recovered_by(shell("swap", line), "cat current/s; rm -f c")
+        .setup("mkdir v1; echo one > v1/s; ln -s v1 current");
+    assert_eq!(words(with_state(scenario, &["current/s"])), [Word::Old, Word::New]);
+}
+
+#[test]
+fn what_a_child_does_counts_as_what_the_subject_does() {
+    let line = format!("/bin/sh -c '{COUNTS}' & wait; echo saved");
+    assert_eq!(words(shell("child", &line).setup("echo 1 > s")), [Word::Old, Word::New]);
+}
+
+#[test]
+fn a_volatile_file_may_hold_anything() {
+    let line = "cat s > /dev/null; printf x > s2; echo two > t; mv t s";
+    let scenario = with_state(recovered_by(shell("volatile", line), "cat s"), &["s", "s2"]);
+    assert!(words(scenario.clone()).contains(&Word::Torn));
+    let mut scenario = scenario;
+    scenario.subject.volatile = vec!["s2".into()];
+    assert_eq!(words(scenario), [Word::Old, Word::New]);
+}
+
+fn overlap(line: &str, order: &[(&str, Until)]) -> Word {
+    let argv = CommandLine::Argv(["/bin/sh", "-c", line].map(str::to_owned).into());
+    let order =
+        order.iter().map(|(name, until)| Turn { process: (*name).into(), until: until.clone() });
+    let kind = FaultKind::Overlap {
+        name: "both".into(),
+        processes: vec![("a".into(), argv.clone()), ("b".into(), argv)],
+        order: order.collect(),
+    };
+    let scenario = Scenario::new("overlap", &["true"], "s").setup("printf 1 > s").fault(kind);
+    result(&scenario).faults[0].cases[0].verdict.word
+}
+
+#[test]
+fn who_refuses_at_once_is_left_out_of_the_orders() {
+    let line = "mkdir lock 2> /dev/null || { echo s: busy >&2; exit 75; }; n=$(cat s); \
+                [ -r /crashlab/mark/read ]; printf $((n + 1)) > t; mv t s; rmdir lock";
+    let order = [("a", Until::Mark("read".into())), ("b", Until::End), ("a", Until::End)];
+    assert_eq!(overlap(line, &order), Word::Serial);
+}
+
+#[test]
+fn writers_in_place_leave_what_none_of_them_wrote() {
+    let line = "n=$(cat s); : > s; [ -r /crashlab/mark/cut ]; printf $((n + 1)) >> s";
+    let order = [("a", Until::Mark("cut".into())), ("b", Until::End), ("a", Until::End)];
+    assert_eq!(overlap(line, &order), Word::Torn);
+}
