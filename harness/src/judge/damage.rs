@@ -40,7 +40,7 @@ fn judge(case: &DamageCase<'_>) -> Verdict {
         return Verdict::new(Word::Crashed, format!("{why}: {}", account(outcome)));
     }
     let end = case.controls.masks.apply(&outcome.image);
-    if case.controls.began_with_state && case.controls.end_from_none().as_ref() == Some(&end) {
+    if case.controls.end_from_none().as_ref() == Some(&end) {
         return Verdict::new(Word::Restarted, "the recovery ended as if there had been no file");
     }
     let how = if untouched { "left it as it is" } else { "went on from it" };

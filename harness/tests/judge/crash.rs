@@ -87,6 +87,13 @@ fn a_recovery_that_mends_is_recovered() {
 }
 
 #[test]
+fn an_end_that_comes_about_without_a_file_proves_nothing() {
+    let case = Case::new(&|_| Ok("{SAME}".into()));
+    assert_eq!(case.word("{ab", Ok("{SAME}")), Word::Torn);
+    assert_eq!(case.word("{a}", Ok("{SAME}")), Word::Old, "then the surviving bytes alone count");
+}
+
+#[test]
 fn a_refusal_names_the_file_and_leaves_it_alone() {
     let case = Case::new(&works_on);
     assert_eq!(case.word("{a}", Err("error: s.json: locked")), Word::Refused);
