@@ -13,6 +13,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::clock::{Clock, rfc3339};
+use crate::files::{self, Links};
 
 /// One line.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -156,7 +157,7 @@ impl Log {
     /// The log `<name>.log.jsonl` beside the checkpoint file `target`, whose links are resolved.
     pub fn beside(target: &Path, clock: Clock) -> Self {
         Log {
-            path: beside(target, ".log.jsonl"),
+            path: files::beside(target, ".log.jsonl"),
             checkpoint: target.to_owned(),
             clock,
             failures: RefCell::default(),
@@ -189,12 +190,12 @@ impl Log {
         let mut line = serde_json::to_vec(entry)?;
         line.push(b'\n');
         let is_new = !self.path.exists();
-        let mut file = File::options()
-            .read(true)
-            .append(true)
-            .create(true)
-            .mode(self.mode())
-            .open(&self.path)?;
+        let mut options = File::options();
+        options.read(true).append(true).create(true).mode(self.mode());
+        let mut file = files::open(&mut options, &self.path, Links::Follow)?;
+        if is_new {
+            files::share_owner(&file, &self.checkpoint);
+        }
         if ends_torn(&mut file)? {
             line.insert(0, b'\n');
         }
@@ -206,10 +207,7 @@ impl Log {
             ));
         }
         file.sync_data()?;
-        match self.path.parent() {
-            Some(folder) if is_new => File::open(folder_path(folder))?.sync_all(),
-            _ => Ok(()),
-        }
+        if is_new { files::sync_folder_of(&self.path) } else { Ok(()) }
     }
 
     /// A new log is as private as its checkpoint: it holds the same questions.
@@ -223,7 +221,7 @@ impl Log {
     ///
     /// [`LogError`] where there is something that cannot be read.
     pub fn read(&self) -> Result<ReadLog, LogError> {
-        match std::fs::read(&self.path) {
+        match files::read(&self.path) {
             Ok(bytes) => Ok(ReadLog::parse(&bytes)),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(ReadLog::default()),
             Err(source) => Err(LogError { path: self.path.clone(), step: "read", source }),
@@ -288,18 +286,6 @@ fn ends_torn(file: &mut File) -> std::io::Result<bool> {
     let mut last = [0];
     file.read_exact(&mut last)?;
     Ok(last != *b"\n")
-}
-
-/// The file `<name><suffix>` beside `target`.
-pub(crate) fn beside(target: &Path, suffix: &str) -> PathBuf {
-    let mut name = target.file_name().unwrap_or_default().to_owned();
-    name.push(suffix);
-    target.with_file_name(name)
-}
-
-/// A folder's path that can be opened: the parent of a bare name is the current folder.
-pub(crate) fn folder_path(folder: &Path) -> &Path {
-    if folder.as_os_str().is_empty() { Path::new(".") } else { folder }
 }
 
 #[cfg(test)]
