@@ -117,8 +117,7 @@ impl Session<'_> {
     ///
     /// [`SessionError`].
     pub fn run(&self, trace: &mut Trace) -> Result<Outcome, SessionError> {
-        mark("session-started");
-        trace.record(Step::code("A trigger starts a session", "nobody asked for this run"));
+        start(trace);
         // Without the lock: a tick with nothing to do must cost nothing and leave nothing behind.
         if self.checkpoint(self.store.read()?.as_ref()).queue.is_empty() {
             return Ok(Outcome::Empty);
@@ -185,7 +184,10 @@ impl Session<'_> {
         let mut end = self.end_of(start);
         let result = self.decide(checkpoint, question, messages, transaction, trace, &mut end);
         end.ms = watch.elapsed_ms();
-        if let Err(error) = &result {
+        // Where the new checkpoint is in place all the same, the log must tell what it holds.
+        if let Err(error) = &result
+            && end.after.is_none()
+        {
             end.choice = Ending::Failed;
             end.reason = Some(error.to_string());
         }
@@ -222,8 +224,11 @@ impl Session<'_> {
         ));
         let decision = self.decision(end, &choice, &next);
         self.log.record(Event::Decision(decision.clone()));
-        transaction.replace(&next)?;
-        *end = decision;
+        let saved = transaction.replace(&next);
+        if matches!(saved, Ok(_) | Err(StoreError::Unsynced { .. })) {
+            *end = decision;
+        }
+        saved?;
         Ok(Worked {
             session: next.sessions_run,
             question: question.to_owned(),
@@ -287,6 +292,12 @@ impl Session<'_> {
             })
             .collect()
     }
+}
+
+/// The first step of every session, also of one that finds nothing to do.
+pub fn start(trace: &mut Trace) {
+    mark("session-started");
+    trace.record(Step::code("A trigger starts a session", "nobody asked for this run"));
 }
 
 fn model_step(reply: &Reply, ms: u64) -> Step {

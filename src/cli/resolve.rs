@@ -10,15 +10,18 @@ use crate::digest;
 use crate::exit::Exit;
 use crate::log::Event;
 use crate::queue;
-use crate::store::Wait;
+use crate::store::{StoreError, Wait};
 
 pub(super) fn resolve(args: &ResolveArgs, out: &mut Out) -> Result<Exit, CliError> {
     let place = Place::open(&args.place)?;
-    if let Some(holder) = place.store.holder()? {
-        let who = holder.pid.map_or("a session".to_owned(), |pid| format!("process {pid}"));
-        say(&format!("{}: {who} works on it; waiting until it has ended", place.path.display()));
-    }
-    let mut transaction = place.store.begin(Wait::Block)?;
+    let mut transaction = match place.store.begin(Wait::Fail) {
+        Err(StoreError::Busy { holder, .. }) => {
+            let path = place.path.display();
+            say(&format!("{path}: {holder} works on it; waiting until it has ended"));
+            place.store.begin(Wait::Block)?
+        }
+        begun => begun?,
+    };
     let Some(loaded) = transaction.loaded() else {
         return Err(CliError::NoCheckpoint { path: place.path });
     };
