@@ -1,5 +1,7 @@
 //! What the log tells about sessions and people. Pure.
 
+use std::collections::HashMap;
+
 use jiff::Timestamp;
 
 use crate::log::{Cited, End, Ending, Entry, Event, Start};
@@ -45,6 +47,8 @@ fn settled_event(entries: &[Entry], now: Option<&str>) -> Option<Event> {
 /// One session, put together from its start and its end.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SessionRecord {
+    /// Which of the entries its start is, or its end where the start is lost: the order of things, also where the clock was set back.
+    pub index: usize,
     /// When it started.
     pub started: Timestamp,
     /// What it set out to do.
@@ -69,9 +73,10 @@ impl SessionRecord {
 /// Sessions in the order of their starts. An end belongs to the last open start of the same process and number.
 pub fn sessions(entries: &[Entry]) -> Vec<SessionRecord> {
     let mut sessions: Vec<SessionRecord> = Vec::new();
-    for entry in entries {
+    for (index, entry) in entries.iter().enumerate() {
         match &entry.event {
             Event::Start(start) => sessions.push(SessionRecord {
+                index,
                 started: entry.time,
                 start: start.clone(),
                 end: None,
@@ -84,6 +89,7 @@ pub fn sessions(entries: &[Entry]) -> Vec<SessionRecord> {
                     Some(session) => session.end = Some((entry.time, end.clone())),
                     // Its start was lost with a part of the log.
                     None => sessions.push(SessionRecord {
+                        index,
                         started: entry.time,
                         start: Start {
                             session: end.session,
@@ -101,14 +107,21 @@ pub fn sessions(entries: &[Entry]) -> Vec<SessionRecord> {
     sessions
 }
 
-/// When `question` was last handed to a person, unless the log says that it was resolved since.
-pub fn flagged_at(entries: &[Entry], question: &str) -> Option<Timestamp> {
-    let last = entries.iter().rev().find(|entry| match &entry.event {
-        Event::End(end) => end.choice == Ending::Flag && end.question == question,
-        Event::Resolve { question: resolved, .. } => resolved == question,
-        _ => false,
-    })?;
-    matches!(last.event, Event::End(_)).then_some(last.time)
+/// When each question was last handed to a person, unless the log says that it was resolved since.
+pub fn waiting_since(entries: &[Entry]) -> HashMap<&str, Timestamp> {
+    let mut since = HashMap::new();
+    for entry in entries {
+        match &entry.event {
+            Event::End(end) if end.choice == Ending::Flag => {
+                since.insert(end.question.as_str(), entry.time);
+            }
+            Event::Resolve { question, .. } => {
+                since.remove(question.as_str());
+            }
+            _ => {}
+        }
+    }
+    since
 }
 
 /// Sessions in a row, up to the last one, that worked `question` and did not get it recorded: each forces the next to ask again.
@@ -211,7 +224,7 @@ mod tests {
 
         // Killed after its save, or before it.
         let saved = settle(killed.clone(), Some("h1"));
-        assert_eq!(flagged_at(&saved, "q"), Timestamp::from_second(2).ok());
+        assert_eq!(waiting_since(&saved).get("q"), Timestamp::from_second(2).ok().as_ref());
         assert_eq!(settle(killed.clone(), Some("h0")), std::slice::from_ref(&began));
         assert_eq!(settle(killed.clone(), None), std::slice::from_ref(&began));
 
@@ -284,11 +297,11 @@ mod tests {
             resolve(2, "q"),
             end(3, 2, 1, "other", Ending::Answer),
         ];
-        assert_eq!(flagged_at(&log[..1], "q"), Timestamp::from_second(1).ok());
-        assert_eq!(flagged_at(&log, "q"), None);
-        assert_eq!(flagged_at(&log, "other"), None);
+        let at = |second| HashMap::from([("q", Timestamp::from_second(second).unwrap())]);
+        assert_eq!(waiting_since(&log[..1]), at(1));
+        assert_eq!(waiting_since(&log), HashMap::new());
         let again = [log.as_slice(), &[end(9, 3, 1, "q", Ending::Flag)]].concat();
-        assert_eq!(flagged_at(&again, "q"), Timestamp::from_second(9).ok());
+        assert_eq!(waiting_since(&again), at(9));
     }
 
     #[test]

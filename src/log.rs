@@ -266,12 +266,18 @@ impl ReadLog {
                 .push(format!("its last line is torn ({} bytes) and was dropped", self.torn_bytes));
         }
         if !self.bad_lines.is_empty() {
-            let lines: Vec<_> = self.bad_lines.iter().map(ToString::to_string).collect();
-            let noun = if lines.len() == 1 { "line" } else { "lines" };
+            const NAMED_MAX: usize = 5;
+            let lines: Vec<_> =
+                self.bad_lines.iter().take(NAMED_MAX).map(ToString::to_string).collect();
+            let more = match self.bad_lines.len() - lines.len() {
+                0 => String::new(),
+                more => format!(" and {more} more"),
+            };
+            let (noun, verb) =
+                if self.bad_lines.len() == 1 { ("line", "was") } else { ("lines", "were") };
             parts.push(format!(
-                "{noun} {} cannot be read and {} skipped",
-                lines.join(", "),
-                if lines.len() == 1 { "was" } else { "were" }
+                "{noun} {}{more} cannot be read and {verb} skipped",
+                lines.join(", ")
             ));
         }
         (!parts.is_empty()).then(|| parts.join("; "))
@@ -353,6 +359,11 @@ mod tests {
         assert_eq!(read.entries.len(), 1);
         assert_eq!(read.bad_lines, [2, 3]);
         assert_eq!(read.complaint().unwrap(), "lines 2, 3 cannot be read and were skipped");
+        let long = ReadLog::parse(&b"x\n".repeat(100));
+        assert_eq!(
+            long.complaint().unwrap(),
+            "lines 1, 2, 3, 4, 5 and 95 more cannot be read and were skipped"
+        );
     }
 
     #[test]

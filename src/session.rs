@@ -181,7 +181,7 @@ impl Session<'_> {
                 .map(digest::sha256),
         };
         self.log.record(Event::Start(start.clone()));
-        let mut end = self.end_of(start);
+        let mut end = end_of(start);
         let result = self.decide(checkpoint, question, messages, transaction, trace, &mut end);
         end.ms = watch.elapsed_ms();
         // Where the new checkpoint is in place all the same, the log must tell what it holds.
@@ -266,22 +266,6 @@ impl Session<'_> {
         Ok((reply, watch.elapsed_ms()))
     }
 
-    fn end_of(&self, start: Start) -> End {
-        End {
-            session: start.session,
-            pid: start.pid,
-            question: start.question,
-            before: start.before,
-            after: None,
-            choice: Ending::Answer,
-            reason: None,
-            cited: Vec::new(),
-            tokens_in: 0,
-            tokens_out: 0,
-            ms: 0,
-        }
-    }
-
     fn cited(&self, choice: &Choice) -> Vec<Cited> {
         choice
             .citations()
@@ -298,6 +282,23 @@ impl Session<'_> {
 pub fn start(trace: &mut Trace) {
     mark("session-started");
     trace.record(Step::code("A trigger starts a session", "nobody asked for this run"));
+}
+
+/// An end that has nothing to tell yet.
+fn end_of(start: Start) -> End {
+    End {
+        session: start.session,
+        pid: start.pid,
+        question: start.question,
+        before: start.before,
+        after: None,
+        choice: Ending::Answer,
+        reason: None,
+        cited: Vec::new(),
+        tokens_in: 0,
+        tokens_out: 0,
+        ms: 0,
+    }
 }
 
 fn model_step(reply: &Reply, ms: u64) -> Step {

@@ -169,8 +169,11 @@ fn a_checkpoint_that_vanished_from_beside_its_log_is_said() {
     assert!(
         folder
             .ok(&["status"])
-            .contains("there is no checkpoint, although the log tells of 1 session")
+            .contains("there is no checkpoint, although the log tells of 1 session that")
     );
+    let ran = folder.run(&["status", "--max-idle", "1000000h"]);
+    assert_eq!(ran.code, Some(1));
+    assert!(ran.stderr.starts_with(&format!("alert: {STATE}: there is no checkpoint")), "{ran:?}");
     let ran = folder.run(&["run"]);
     assert_eq!(ran.code, Some(0));
     assert!(ran.stderr.contains("this starts a fresh queue"), "{ran:?}");
@@ -179,6 +182,22 @@ fn a_checkpoint_that_vanished_from_beside_its_log_is_said() {
     let folder = Folder::new();
     folder.write(LOG, start("2026-01-01T00:00:00Z", 1, 7, "q"));
     assert_eq!(folder.run(&["run"]).stderr, "");
+}
+
+/// The log is in the order in which things happened; the clock of its lines need not be.
+#[test]
+fn a_clock_that_was_set_back_does_not_turn_the_timeline_round() {
+    let stop = |time: &str, by: &str| {
+        line(json!({"time": time, "event": "stop", "by": by, "reason": null}))
+    };
+    let folder = waiting(
+        &(stop("2020-01-03T00:00:00Z", "ann")
+            + &flagged_in_2020()
+            + &stop("2019-01-01T00:00:00Z", "bob")),
+    );
+    let timeline = folder.ok(&["timeline"]);
+    let seen: Vec<_> = timeline.lines().map(|line| &line[26..40]).collect();
+    assert_eq!(seen, ["stopped by ann", "session 1: han", "stopped by bob"], "{timeline}");
 }
 
 /// Killed after the save and before the end was logged, then killed before the save: what a log looks like after that.

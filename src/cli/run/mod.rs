@@ -11,6 +11,7 @@ use crate::exit::Exit;
 use crate::session::{self, Limits, Outcome, Session, Worked};
 use crate::store::Loaded;
 use crate::trace::Trace;
+use crate::words::counted;
 use crate::{history, queue};
 use budget::Budget;
 use report::{End, Summary, print_session};
@@ -130,7 +131,8 @@ fn tell_of_start(args: &RunArgs, place: &Place, loaded: Option<&Loaded>, fresh: 
             let recorded = sessions.iter().filter(|s| s.recorded()).count();
             if recorded > 0 {
                 say(&format!(
-                    "warning: {path}: there is no checkpoint, although its log tells of {recorded} sessions that recorded something; this starts a fresh queue"
+                    "warning: {path}: there is no checkpoint, although its log tells of {} that recorded something; this starts a fresh queue",
+                    counted(recorded, "session")
                 ));
             }
         }
