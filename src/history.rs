@@ -7,8 +7,8 @@ use jiff::Timestamp;
 use crate::log::{Cited, End, Ending, Entry, Event, Start};
 use crate::store::Holder;
 
-/// Turns the decisions of sessions that were killed before they could log their end into ends, where the checkpoint was saved, and drops all
-/// others. `now` is the SHA-256 of the checkpoint as it is.
+/// Turns the decisions of sessions and people whose process was killed before it could log their end into ends, where the checkpoint was
+/// saved, and drops all others. `now` is the SHA-256 of the checkpoint as it is.
 ///
 /// A decision names the checkpoint that it leads to. It was saved if that is what the next session or person found, or what is there now.
 pub fn settle(entries: Vec<Entry>, now: Option<&str>) -> Vec<Entry> {
@@ -21,27 +21,32 @@ pub fn settle(entries: Vec<Entry>, now: Option<&str>) -> Vec<Entry> {
 /// The first of these entries once what follows it is known.
 fn settled_event(entries: &[Entry], now: Option<&str>) -> Option<Event> {
     let (first, later) = entries.split_first()?;
-    let Event::Decision(decision) = &first.event else {
-        return Some(first.event.clone());
+    let (after, settled) = match &first.event {
+        Event::Decision(end) => (end.after.as_deref(), Event::End(end.clone())),
+        Event::Resolving(made) => (Some(made.after.as_str()), Event::Resolve(made.clone())),
+        other => return Some(other.clone()),
     };
     let mut found_later = now;
     for entry in later {
-        match &entry.event {
-            Event::End(end) if end.pid == decision.pid && end.session == decision.session => {
+        match (&entry.event, &settled) {
+            (Event::End(end), Event::End(ours))
+                if (end.pid, end.session) == (ours.pid, ours.session) =>
+            {
                 return None;
             }
-            Event::Start(start) => {
+            (Event::Resolve(made), Event::Resolve(ours)) if made == ours => return None,
+            (Event::Start(start), _) => {
                 found_later = start.before.as_deref();
                 break;
             }
-            Event::Resolve { before, .. } => {
-                found_later = Some(before);
+            (Event::Resolving(made) | Event::Resolve(made), _) => {
+                found_later = Some(&made.before);
                 break;
             }
             _ => {}
         }
     }
-    (found_later == decision.after.as_deref()).then(|| Event::End(decision.clone()))
+    (found_later == after).then_some(settled)
 }
 
 /// One session, put together from its start and its end.
@@ -115,8 +120,8 @@ pub fn waiting_since(entries: &[Entry]) -> HashMap<&str, Timestamp> {
             Event::End(end) if end.choice == Ending::Flag => {
                 since.insert(end.question.as_str(), entry.time);
             }
-            Event::Resolve { question, .. } => {
-                since.remove(question.as_str());
+            Event::Resolve(made) => {
+                since.remove(made.question.as_str());
             }
             _ => {}
         }
@@ -146,7 +151,7 @@ pub fn forced_retries(
 pub fn last_progress(entries: &[Entry]) -> Option<Timestamp> {
     let last = entries.iter().rev().find(|entry| match &entry.event {
         Event::End(end) => end.choice != Ending::Failed,
-        Event::Resolve { .. } => true,
+        Event::Resolve(_) => true,
         _ => false,
     })?;
     Some(last.time)
@@ -165,6 +170,7 @@ pub fn cited_for<'a>(entries: &'a [Entry], question: &str) -> Option<&'a [Cited]
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::log::Resolution;
 
     fn at(second: i64, event: Event) -> Entry {
         Entry { time: Timestamp::from_second(second).unwrap(), event }
@@ -243,17 +249,36 @@ mod tests {
         assert_eq!(settle(whole, Some("h1")), [began, ended]);
     }
 
+    fn resolution(question: &str) -> Resolution {
+        Resolution {
+            question: question.to_owned(),
+            note: String::new(),
+            by: String::new(),
+            before: "h1".to_owned(),
+            after: "h2".to_owned(),
+        }
+    }
+
     fn resolve(second: i64, question: &str) -> Entry {
-        at(
-            second,
-            Event::Resolve {
-                question: question.to_owned(),
-                note: String::new(),
-                by: String::new(),
-                before: String::new(),
-                after: String::new(),
-            },
-        )
+        at(second, Event::Resolve(resolution(question)))
+    }
+
+    #[test]
+    fn a_persons_decision_counts_where_it_was_saved_and_that_was_not_logged() {
+        let resolving = at(1, Event::Resolving(resolution("q")));
+        let killed = vec![resolving.clone()];
+        assert_eq!(settle(killed.clone(), Some("h2")), [resolve(1, "q")]);
+        assert_eq!(settle(killed.clone(), Some("h1")), []);
+        // Made once more after the kill.
+        let again = vec![resolving.clone(), at(2, resolving.event.clone()), resolve(3, "q")];
+        assert_eq!(settle(again, Some("h9")), [resolve(3, "q")]);
+        let next = hashed(2, start(2, 1, 7, "r").event, "h2", "");
+        assert_eq!(
+            settle([killed, vec![next.clone()]].concat(), Some("h9")),
+            [resolve(1, "q"), next]
+        );
+        let whole = vec![resolving, resolve(2, "q")];
+        assert_eq!(settle(whole, Some("edited by hand since")), [resolve(2, "q")]);
     }
 
     #[test]

@@ -37,19 +37,10 @@ pub enum Event {
     Decision(End),
     /// It ended: after the checkpoint was saved, or after something failed and nothing was.
     End(End),
-    /// A person decided a pending question.
-    Resolve {
-        /// The question.
-        question: String,
-        /// What the person decided.
-        note: String,
-        /// Who.
-        by: String,
-        /// SHA-256 of the checkpoint before.
-        before: String,
-        /// SHA-256 of the checkpoint after.
-        after: String,
-    },
+    /// What a person decided and is about to be saved, written before that, as a session's decision is.
+    Resolving(Resolution),
+    /// A person decided a pending question, and it was saved.
+    Resolve(Resolution),
     /// No further session is to start.
     Stop {
         /// Who said so.
@@ -105,6 +96,21 @@ pub struct End {
     pub tokens_out: u64,
     /// From start to end.
     pub ms: u64,
+}
+
+/// A person's decision.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Resolution {
+    /// The question.
+    pub question: String,
+    /// What the person decided.
+    pub note: String,
+    /// Who.
+    pub by: String,
+    /// SHA-256 of the checkpoint before.
+    pub before: String,
+    /// SHA-256 of the checkpoint after.
+    pub after: String,
 }
 
 /// How a session ended.

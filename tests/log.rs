@@ -228,6 +228,24 @@ fn a_kill_around_the_save_costs_the_log_nothing() {
     assert!(folder.ok(&["timeline"]).contains("session 2: no end: killed: Can a program"));
 }
 
+#[test]
+fn a_kill_around_a_persons_decision_does_not_cost_who_it_was() {
+    let folder = waiting(&flagged_in_2020());
+    let before = folder.read(STATE);
+    folder.ok(&["resolve", "hard", "--note", "yes", "--by", "ann"]);
+    let log = folder.read(LOG);
+    let timeline = folder.ok(&["timeline"]);
+    assert_eq!(timeline.matches("resolved by ann: hard: yes").count(), 1, "{timeline}");
+    let (all_but_last, _) = log.trim_end().rsplit_once('\n').unwrap();
+    folder.write(LOG, format!("{all_but_last}\n"));
+    let killed = folder.ok(&["timeline"]);
+    assert_eq!(killed.matches("resolved by ann: hard: yes").count(), 1, "{killed}");
+    // Killed before the save: it was not made.
+    folder.write(STATE, before);
+    let killed = folder.ok(&["timeline"]);
+    assert!(!killed.contains("resolved"), "{killed}");
+}
+
 /// The built-in corpus in a folder where it can be changed.
 fn with_corpus() -> Folder {
     let folder = Folder::new();

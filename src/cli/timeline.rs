@@ -10,7 +10,7 @@ use super::place::Place;
 use crate::clock::rfc3339;
 use crate::exit::Exit;
 use crate::history::{self, SessionRecord};
-use crate::log::{Ending, Entry, Event};
+use crate::log::{Ending, Entry, Event, Resolution};
 use crate::store::Holder;
 
 /// One line of the timeline.
@@ -114,8 +114,8 @@ fn person_line((index, entry): (usize, &Entry)) -> Option<Line> {
         reason.as_ref().map_or(String::new(), |reason| format!(": {reason}"))
     };
     let words = match &entry.event {
-        Event::Start(_) | Event::Decision(_) | Event::End(_) => return None,
-        Event::Resolve { question, note, by, .. } => {
+        Event::Start(_) | Event::Decision(_) | Event::End(_) | Event::Resolving(_) => return None,
+        Event::Resolve(Resolution { question, note, by, .. }) => {
             format!("resolved by {by}: {question}: {note}")
         }
         Event::Stop { by: who, reason } => format!("stopped{}{}", by(who), why(reason)),
