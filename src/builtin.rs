@@ -15,9 +15,10 @@ pub const QUESTIONS: &str = include_str!("../scenarios/corpus/questions.txt");
 /// The script of `stub:scripted`.
 pub const SCRIPT: &str = include_str!("../scenarios/corpus/script.json");
 
-/// Reads a file of questions: one a line; blank lines and lines that begin with `#` are skipped.
+/// Reads a file of questions: one a line; blank lines, lines that begin with `#` and a byte-order mark are skipped.
 pub fn parse_questions(text: &str) -> Vec<String> {
-    text.lines()
+    text.trim_start_matches('\u{feff}')
+        .lines()
         .map(str::trim)
         .filter(|line| !line.is_empty() && !line.starts_with('#'))
         .map(str::to_owned)

@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::clock::rfc3339;
-use crate::log::{beside, folder_path};
+use crate::files;
 
 /// The stop file of one checkpoint. That it is there is what counts; what it says is for people.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -59,7 +59,7 @@ pub struct StopError {
 impl StopFile {
     /// The stop file beside the checkpoint file `target`, whose links are resolved.
     pub fn beside(target: &Path) -> Self {
-        StopFile { path: beside(target, ".stop") }
+        StopFile { path: files::beside(target, ".stop") }
     }
 
     /// Where it is.
@@ -73,7 +73,7 @@ impl StopFile {
     ///
     /// [`StopError`] where this cannot be told.
     pub fn read(&self) -> Result<Option<Stopped>, StopError> {
-        match std::fs::read(&self.path) {
+        match files::read(&self.path) {
             Ok(bytes) => Ok(Some(serde_json::from_slice(&bytes).unwrap_or_default())),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
                 // A dangling link is a file for whoever put it there.
@@ -122,10 +122,7 @@ impl StopFile {
     }
 
     fn sync_folder(&self) -> Result<(), StopError> {
-        let folder = folder_path(self.path.parent().unwrap_or(Path::new("")));
-        File::open(folder)
-            .and_then(|folder| folder.sync_all())
-            .map_err(self.failed("sync the folder of"))
+        files::sync_folder_of(&self.path).map_err(self.failed("sync the folder of"))
     }
 
     fn failed(&self, step: &'static str) -> impl FnOnce(std::io::Error) -> StopError {

@@ -6,7 +6,7 @@
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-use crate::{builtin, digest};
+use crate::{builtin, digest, files};
 
 /// One section.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -64,16 +64,26 @@ pub enum CorpusError {
     },
     /// A citation of this section would be ambiguous.
     #[error(
-        "{file}.md, line {line}: section {number} is there twice; each number may stand once in a file"
+        "{}, line {line}: section {number} is there twice; each number may stand once in a file", path.display()
     )]
     Twice {
-        /// The file's name without `.md`.
-        file: String,
+        /// The file.
+        path: PathBuf,
         /// Line of the second heading, from 1.
         line: usize,
         /// The number.
         number: u32,
     },
+}
+
+impl CorpusError {
+    /// The same error, for a file that is in `folder`.
+    fn within(mut self, folder: &Path) -> Self {
+        if let CorpusError::Twice { path, .. } = &mut self {
+            *path = folder.join(&*path);
+        }
+        self
+    }
 }
 
 impl Corpus {
@@ -99,7 +109,7 @@ impl Corpus {
         let mut paths = Vec::new();
         for entry in std::fs::read_dir(folder).map_err(failed(folder))? {
             let path = entry.map_err(failed(folder))?.path();
-            if path.extension() == Some(OsStr::new("md")) && path.is_file() {
+            if path.extension() == Some(OsStr::new("md")) && !path.is_dir() {
                 paths.push(path);
             }
         }
@@ -107,16 +117,18 @@ impl Corpus {
             return Err(CorpusError::Empty { path: folder.into() });
         }
         paths.sort();
-        let mut files = Vec::new();
+        let mut texts = Vec::new();
         for path in paths {
-            let bytes = std::fs::read(&path).map_err(failed(&path))?;
+            // What cannot be read must be heard of, a link that leads to nothing as well: answers would miss it in silence.
+            let bytes = files::read(&path).map_err(failed(&path))?;
             let stem = path.file_stem().and_then(OsStr::to_str).map(str::to_owned);
             match (stem, String::from_utf8(bytes)) {
-                (Some(stem), Ok(text)) => files.push((stem, text)),
+                (Some(stem), Ok(text)) => texts.push((stem, text)),
                 _ => return Err(CorpusError::NotText { path }),
             }
         }
-        Self::from_files(files.iter().map(|(stem, text)| (stem.as_str(), text.as_str())))
+        Self::from_files(texts.iter().map(|(stem, text)| (stem.as_str(), text.as_str())))
+            .map_err(|error| error.within(folder))
     }
 
     /// A corpus of `(file name without .md, content)`, in the order given.
@@ -148,10 +160,11 @@ impl Corpus {
 fn parse(file: &str, content: &str) -> Result<Vec<Section>, CorpusError> {
     let mut sections: Vec<Section> = Vec::new();
     let mut preamble = String::new();
-    for (index, line) in content.lines().enumerate() {
+    for (index, line) in content.trim_start_matches('\u{feff}').lines().enumerate() {
         if let Some((number, title)) = heading(line) {
             if sections.iter().any(|section| section.number == number) {
-                return Err(CorpusError::Twice { file: file.to_owned(), line: index + 1, number });
+                let path = PathBuf::from(format!("{file}.md"));
+                return Err(CorpusError::Twice { path, line: index + 1, number });
             }
             sections.push(Section {
                 file: file.to_owned(),

@@ -1,12 +1,14 @@
 //! What the log tells about sessions and people. Pure.
 
+use std::collections::HashMap;
+
 use jiff::Timestamp;
 
 use crate::log::{Cited, End, Ending, Entry, Event, Start};
 use crate::store::Holder;
 
-/// Turns the decisions of sessions that were killed before they could log their end into ends, where the checkpoint was saved, and drops all
-/// others. `now` is the SHA-256 of the checkpoint as it is.
+/// Turns the decisions of sessions and people whose process was killed before it could log their end into ends, where the checkpoint was
+/// saved, and drops all others. `now` is the SHA-256 of the checkpoint as it is.
 ///
 /// A decision names the checkpoint that it leads to. It was saved if that is what the next session or person found, or what is there now.
 pub fn settle(entries: Vec<Entry>, now: Option<&str>) -> Vec<Entry> {
@@ -19,32 +21,39 @@ pub fn settle(entries: Vec<Entry>, now: Option<&str>) -> Vec<Entry> {
 /// The first of these entries once what follows it is known.
 fn settled_event(entries: &[Entry], now: Option<&str>) -> Option<Event> {
     let (first, later) = entries.split_first()?;
-    let Event::Decision(decision) = &first.event else {
-        return Some(first.event.clone());
+    let (after, settled) = match &first.event {
+        Event::Decision(end) => (end.after.as_deref(), Event::End(end.clone())),
+        Event::Resolving(made) => (Some(made.after.as_str()), Event::Resolve(made.clone())),
+        other => return Some(other.clone()),
     };
     let mut found_later = now;
     for entry in later {
-        match &entry.event {
-            Event::End(end) if end.pid == decision.pid && end.session == decision.session => {
+        match (&entry.event, &settled) {
+            (Event::End(end), Event::End(ours))
+                if (end.pid, end.session) == (ours.pid, ours.session) =>
+            {
                 return None;
             }
-            Event::Start(start) => {
+            (Event::Resolve(made), Event::Resolve(ours)) if made == ours => return None,
+            (Event::Start(start), _) => {
                 found_later = start.before.as_deref();
                 break;
             }
-            Event::Resolve { before, .. } => {
-                found_later = Some(before);
+            (Event::Resolving(made) | Event::Resolve(made), _) => {
+                found_later = Some(&made.before);
                 break;
             }
             _ => {}
         }
     }
-    (found_later == decision.after.as_deref()).then(|| Event::End(decision.clone()))
+    (found_later == after).then_some(settled)
 }
 
 /// One session, put together from its start and its end.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SessionRecord {
+    /// Which of the entries its start is, or its end where the start is lost: the order of things, also where the clock was set back.
+    pub index: usize,
     /// When it started.
     pub started: Timestamp,
     /// What it set out to do.
@@ -69,9 +78,10 @@ impl SessionRecord {
 /// Sessions in the order of their starts. An end belongs to the last open start of the same process and number.
 pub fn sessions(entries: &[Entry]) -> Vec<SessionRecord> {
     let mut sessions: Vec<SessionRecord> = Vec::new();
-    for entry in entries {
+    for (index, entry) in entries.iter().enumerate() {
         match &entry.event {
             Event::Start(start) => sessions.push(SessionRecord {
+                index,
                 started: entry.time,
                 start: start.clone(),
                 end: None,
@@ -84,6 +94,7 @@ pub fn sessions(entries: &[Entry]) -> Vec<SessionRecord> {
                     Some(session) => session.end = Some((entry.time, end.clone())),
                     // Its start was lost with a part of the log.
                     None => sessions.push(SessionRecord {
+                        index,
                         started: entry.time,
                         start: Start {
                             session: end.session,
@@ -101,14 +112,21 @@ pub fn sessions(entries: &[Entry]) -> Vec<SessionRecord> {
     sessions
 }
 
-/// When `question` was last handed to a person, unless the log says that it was resolved since.
-pub fn flagged_at(entries: &[Entry], question: &str) -> Option<Timestamp> {
-    let last = entries.iter().rev().find(|entry| match &entry.event {
-        Event::End(end) => end.choice == Ending::Flag && end.question == question,
-        Event::Resolve { question: resolved, .. } => resolved == question,
-        _ => false,
-    })?;
-    matches!(last.event, Event::End(_)).then_some(last.time)
+/// When each question was last handed to a person, unless the log says that it was resolved since.
+pub fn waiting_since(entries: &[Entry]) -> HashMap<&str, Timestamp> {
+    let mut since = HashMap::new();
+    for entry in entries {
+        match &entry.event {
+            Event::End(end) if end.choice == Ending::Flag => {
+                since.insert(end.question.as_str(), entry.time);
+            }
+            Event::Resolve(made) => {
+                since.remove(made.question.as_str());
+            }
+            _ => {}
+        }
+    }
+    since
 }
 
 /// Sessions in a row, up to the last one, that worked `question` and did not get it recorded: each forces the next to ask again.
@@ -133,7 +151,7 @@ pub fn forced_retries(
 pub fn last_progress(entries: &[Entry]) -> Option<Timestamp> {
     let last = entries.iter().rev().find(|entry| match &entry.event {
         Event::End(end) => end.choice != Ending::Failed,
-        Event::Resolve { .. } => true,
+        Event::Resolve(_) => true,
         _ => false,
     })?;
     Some(last.time)
@@ -152,6 +170,7 @@ pub fn cited_for<'a>(entries: &'a [Entry], question: &str) -> Option<&'a [Cited]
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::log::Resolution;
 
     fn at(second: i64, event: Event) -> Entry {
         Entry { time: Timestamp::from_second(second).unwrap(), event }
@@ -211,7 +230,7 @@ mod tests {
 
         // Killed after its save, or before it.
         let saved = settle(killed.clone(), Some("h1"));
-        assert_eq!(flagged_at(&saved, "q"), Timestamp::from_second(2).ok());
+        assert_eq!(waiting_since(&saved).get("q"), Timestamp::from_second(2).ok().as_ref());
         assert_eq!(settle(killed.clone(), Some("h0")), std::slice::from_ref(&began));
         assert_eq!(settle(killed.clone(), None), std::slice::from_ref(&began));
 
@@ -230,17 +249,36 @@ mod tests {
         assert_eq!(settle(whole, Some("h1")), [began, ended]);
     }
 
+    fn resolution(question: &str) -> Resolution {
+        Resolution {
+            question: question.to_owned(),
+            note: String::new(),
+            by: String::new(),
+            before: "h1".to_owned(),
+            after: "h2".to_owned(),
+        }
+    }
+
     fn resolve(second: i64, question: &str) -> Entry {
-        at(
-            second,
-            Event::Resolve {
-                question: question.to_owned(),
-                note: String::new(),
-                by: String::new(),
-                before: String::new(),
-                after: String::new(),
-            },
-        )
+        at(second, Event::Resolve(resolution(question)))
+    }
+
+    #[test]
+    fn a_persons_decision_counts_where_it_was_saved_and_that_was_not_logged() {
+        let resolving = at(1, Event::Resolving(resolution("q")));
+        let killed = vec![resolving.clone()];
+        assert_eq!(settle(killed.clone(), Some("h2")), [resolve(1, "q")]);
+        assert_eq!(settle(killed.clone(), Some("h1")), []);
+        // Made once more after the kill.
+        let again = vec![resolving.clone(), at(2, resolving.event.clone()), resolve(3, "q")];
+        assert_eq!(settle(again, Some("h9")), [resolve(3, "q")]);
+        let next = hashed(2, start(2, 1, 7, "r").event, "h2", "");
+        assert_eq!(
+            settle([killed, vec![next.clone()]].concat(), Some("h9")),
+            [resolve(1, "q"), next]
+        );
+        let whole = vec![resolving, resolve(2, "q")];
+        assert_eq!(settle(whole, Some("edited by hand since")), [resolve(2, "q")]);
     }
 
     #[test]
@@ -284,11 +322,11 @@ mod tests {
             resolve(2, "q"),
             end(3, 2, 1, "other", Ending::Answer),
         ];
-        assert_eq!(flagged_at(&log[..1], "q"), Timestamp::from_second(1).ok());
-        assert_eq!(flagged_at(&log, "q"), None);
-        assert_eq!(flagged_at(&log, "other"), None);
+        let at = |second| HashMap::from([("q", Timestamp::from_second(second).unwrap())]);
+        assert_eq!(waiting_since(&log[..1]), at(1));
+        assert_eq!(waiting_since(&log), HashMap::new());
         let again = [log.as_slice(), &[end(9, 3, 1, "q", Ending::Flag)]].concat();
-        assert_eq!(flagged_at(&again, "q"), Timestamp::from_second(9).ok());
+        assert_eq!(waiting_since(&again), at(9));
     }
 
     #[test]

@@ -49,6 +49,7 @@ pub mod corpus;
 pub mod digest;
 pub mod drift;
 pub mod exit;
+mod files;
 pub mod history;
 pub mod log;
 pub mod model;

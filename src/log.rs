@@ -13,6 +13,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::clock::{Clock, rfc3339};
+use crate::files::{self, Links};
 
 /// One line.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -36,19 +37,10 @@ pub enum Event {
     Decision(End),
     /// It ended: after the checkpoint was saved, or after something failed and nothing was.
     End(End),
-    /// A person decided a pending question.
-    Resolve {
-        /// The question.
-        question: String,
-        /// What the person decided.
-        note: String,
-        /// Who.
-        by: String,
-        /// SHA-256 of the checkpoint before.
-        before: String,
-        /// SHA-256 of the checkpoint after.
-        after: String,
-    },
+    /// What a person decided and is about to be saved, written before that, as a session's decision is.
+    Resolving(Resolution),
+    /// A person decided a pending question, and it was saved.
+    Resolve(Resolution),
     /// No further session is to start.
     Stop {
         /// Who said so.
@@ -106,6 +98,21 @@ pub struct End {
     pub ms: u64,
 }
 
+/// A person's decision.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Resolution {
+    /// The question.
+    pub question: String,
+    /// What the person decided.
+    pub note: String,
+    /// Who.
+    pub by: String,
+    /// SHA-256 of the checkpoint before.
+    pub before: String,
+    /// SHA-256 of the checkpoint after.
+    pub after: String,
+}
+
 /// How a session ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -156,7 +163,7 @@ impl Log {
     /// The log `<name>.log.jsonl` beside the checkpoint file `target`, whose links are resolved.
     pub fn beside(target: &Path, clock: Clock) -> Self {
         Log {
-            path: beside(target, ".log.jsonl"),
+            path: files::beside(target, ".log.jsonl"),
             checkpoint: target.to_owned(),
             clock,
             failures: RefCell::default(),
@@ -189,12 +196,12 @@ impl Log {
         let mut line = serde_json::to_vec(entry)?;
         line.push(b'\n');
         let is_new = !self.path.exists();
-        let mut file = File::options()
-            .read(true)
-            .append(true)
-            .create(true)
-            .mode(self.mode())
-            .open(&self.path)?;
+        let mut options = File::options();
+        options.read(true).append(true).create(true).mode(self.mode());
+        let mut file = files::open(&mut options, &self.path, Links::Follow)?;
+        if is_new {
+            files::share_owner(&file, &self.checkpoint);
+        }
         if ends_torn(&mut file)? {
             line.insert(0, b'\n');
         }
@@ -206,10 +213,7 @@ impl Log {
             ));
         }
         file.sync_data()?;
-        match self.path.parent() {
-            Some(folder) if is_new => File::open(folder_path(folder))?.sync_all(),
-            _ => Ok(()),
-        }
+        if is_new { files::sync_folder_of(&self.path) } else { Ok(()) }
     }
 
     /// A new log is as private as its checkpoint: it holds the same questions.
@@ -223,7 +227,7 @@ impl Log {
     ///
     /// [`LogError`] where there is something that cannot be read.
     pub fn read(&self) -> Result<ReadLog, LogError> {
-        match std::fs::read(&self.path) {
+        match files::read(&self.path) {
             Ok(bytes) => Ok(ReadLog::parse(&bytes)),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(ReadLog::default()),
             Err(source) => Err(LogError { path: self.path.clone(), step: "read", source }),
@@ -268,12 +272,18 @@ impl ReadLog {
                 .push(format!("its last line is torn ({} bytes) and was dropped", self.torn_bytes));
         }
         if !self.bad_lines.is_empty() {
-            let lines: Vec<_> = self.bad_lines.iter().map(ToString::to_string).collect();
-            let noun = if lines.len() == 1 { "line" } else { "lines" };
+            const NAMED_MAX: usize = 5;
+            let lines: Vec<_> =
+                self.bad_lines.iter().take(NAMED_MAX).map(ToString::to_string).collect();
+            let more = match self.bad_lines.len() - lines.len() {
+                0 => String::new(),
+                more => format!(" and {more} more"),
+            };
+            let (noun, verb) =
+                if self.bad_lines.len() == 1 { ("line", "was") } else { ("lines", "were") };
             parts.push(format!(
-                "{noun} {} cannot be read and {} skipped",
-                lines.join(", "),
-                if lines.len() == 1 { "was" } else { "were" }
+                "{noun} {}{more} cannot be read and {verb} skipped",
+                lines.join(", ")
             ));
         }
         (!parts.is_empty()).then(|| parts.join("; "))
@@ -288,18 +298,6 @@ fn ends_torn(file: &mut File) -> std::io::Result<bool> {
     let mut last = [0];
     file.read_exact(&mut last)?;
     Ok(last != *b"\n")
-}
-
-/// The file `<name><suffix>` beside `target`.
-pub(crate) fn beside(target: &Path, suffix: &str) -> PathBuf {
-    let mut name = target.file_name().unwrap_or_default().to_owned();
-    name.push(suffix);
-    target.with_file_name(name)
-}
-
-/// A folder's path that can be opened: the parent of a bare name is the current folder.
-pub(crate) fn folder_path(folder: &Path) -> &Path {
-    if folder.as_os_str().is_empty() { Path::new(".") } else { folder }
 }
 
 #[cfg(test)]
@@ -367,6 +365,11 @@ mod tests {
         assert_eq!(read.entries.len(), 1);
         assert_eq!(read.bad_lines, [2, 3]);
         assert_eq!(read.complaint().unwrap(), "lines 2, 3 cannot be read and were skipped");
+        let long = ReadLog::parse(&b"x\n".repeat(100));
+        assert_eq!(
+            long.complaint().unwrap(),
+            "lines 1, 2, 3, 4, 5 and 95 more cannot be read and were skipped"
+        );
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! How a checkpoint changes: one decision applied to the first question, or a person's decision to a pending one. Pure.
 
+use std::collections::HashSet;
+
 use crate::checkpoint::{Answer, Checkpoint};
 use crate::choice::Choice;
 
@@ -110,11 +112,15 @@ pub fn resolve(
     Ok(next)
 }
 
-/// Whether the question is queued, answered or pending.
-pub fn knows(checkpoint: &Checkpoint, question: &String) -> bool {
-    checkpoint.queue.contains(question)
-        || checkpoint.answers.contains_key(question)
-        || checkpoint.pending.contains_key(question)
+/// How many of the questions are neither queued nor answered nor pending.
+pub fn count_unknown(checkpoint: &Checkpoint, questions: &[String]) -> usize {
+    let queued: HashSet<&String> = checkpoint.queue.iter().collect();
+    let is_known = |question: &&String| {
+        queued.contains(question)
+            || checkpoint.answers.contains_key(*question)
+            || checkpoint.pending.contains_key(*question)
+    };
+    questions.iter().filter(|question| !is_known(question)).count()
 }
 
 fn record(checkpoint: &mut Checkpoint, question: String, text: &str, citations: &[String]) {
@@ -135,15 +141,22 @@ pub fn note(question: &str, text: &str) -> String {
 /// Pending questions spelled nearly like `question`, at most three, the nearest first.
 fn near_matches(checkpoint: &Checkpoint, question: &str) -> Vec<String> {
     const NEAR: f64 = 0.6;
+    // The comparison takes time and memory by the product of both lengths. Nobody types what is longer.
+    const COMPARED_MAX: usize = 400;
     let wanted = question.to_lowercase();
+    let likeness = |known: &str| {
+        if wanted.len().max(known.len()) > COMPARED_MAX {
+            return 0.0;
+        }
+        strsim::normalized_damerau_levenshtein(&wanted, known)
+    };
     let mut scored: Vec<(f64, &String)> = checkpoint
         .pending
         .keys()
         .map(|known| {
             let known_lower = known.to_lowercase();
             let contained = !wanted.is_empty() && known_lower.contains(&wanted);
-            let likeness = strsim::normalized_damerau_levenshtein(&wanted, &known_lower);
-            (if contained { 1.0 } else { likeness }, known)
+            (if contained { 1.0 } else { likeness(&known_lower) }, known)
         })
         .filter(|(likeness, _)| *likeness >= NEAR)
         .collect();
@@ -253,5 +266,25 @@ mod tests {
             resolve(&resolved, "Is it atomic?", "again"),
             Err(NotPending::Answered { .. })
         ));
+    }
+
+    /// Compared letter by letter, these would take hours.
+    #[test]
+    fn a_long_question_is_looked_for_at_once() {
+        let long = "x".repeat(1_000_000);
+        let checkpoint = apply(&queue(&[&format!("{long}?")]), &flag("why")).unwrap();
+        match resolve(&checkpoint, &format!("{long}!"), "n") {
+            Err(NotPending::Unknown { near, .. }) => assert!(near.is_empty()),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_question_is_known_wherever_it_stands() {
+        let flagged = apply(&queue(&["pending", "answered", "queued"]), &flag("why")).unwrap();
+        let checkpoint = apply(&flagged, &answer("yes")).unwrap();
+        let asked = ["pending", "answered", "queued", "new"].map(str::to_owned);
+        assert_eq!(count_unknown(&checkpoint, &asked), 1);
+        assert_eq!(count_unknown(&checkpoint, &asked[..3]), 0);
     }
 }

@@ -117,8 +117,7 @@ impl Session<'_> {
     ///
     /// [`SessionError`].
     pub fn run(&self, trace: &mut Trace) -> Result<Outcome, SessionError> {
-        mark("session-started");
-        trace.record(Step::code("A trigger starts a session", "nobody asked for this run"));
+        start(trace);
         // Without the lock: a tick with nothing to do must cost nothing and leave nothing behind.
         if self.checkpoint(self.store.read()?.as_ref()).queue.is_empty() {
             return Ok(Outcome::Empty);
@@ -182,10 +181,13 @@ impl Session<'_> {
                 .map(digest::sha256),
         };
         self.log.record(Event::Start(start.clone()));
-        let mut end = self.end_of(start);
+        let mut end = end_of(start);
         let result = self.decide(checkpoint, question, messages, transaction, trace, &mut end);
         end.ms = watch.elapsed_ms();
-        if let Err(error) = &result {
+        // Where the new checkpoint is in place all the same, the log must tell what it holds.
+        if let Err(error) = &result
+            && end.after.is_none()
+        {
             end.choice = Ending::Failed;
             end.reason = Some(error.to_string());
         }
@@ -222,8 +224,11 @@ impl Session<'_> {
         ));
         let decision = self.decision(end, &choice, &next);
         self.log.record(Event::Decision(decision.clone()));
-        transaction.replace(&next)?;
-        *end = decision;
+        let saved = transaction.replace(&next);
+        if matches!(saved, Ok(_) | Err(StoreError::Unsynced { .. })) {
+            *end = decision;
+        }
+        saved?;
         Ok(Worked {
             session: next.sessions_run,
             question: question.to_owned(),
@@ -261,22 +266,6 @@ impl Session<'_> {
         Ok((reply, watch.elapsed_ms()))
     }
 
-    fn end_of(&self, start: Start) -> End {
-        End {
-            session: start.session,
-            pid: start.pid,
-            question: start.question,
-            before: start.before,
-            after: None,
-            choice: Ending::Answer,
-            reason: None,
-            cited: Vec::new(),
-            tokens_in: 0,
-            tokens_out: 0,
-            ms: 0,
-        }
-    }
-
     fn cited(&self, choice: &Choice) -> Vec<Cited> {
         choice
             .citations()
@@ -286,6 +275,29 @@ impl Session<'_> {
                 sha256: self.corpus.get(cite).map(Section::sha256),
             })
             .collect()
+    }
+}
+
+/// The first step of every session, also of one that finds nothing to do.
+pub fn start(trace: &mut Trace) {
+    mark("session-started");
+    trace.record(Step::code("A trigger starts a session", "nobody asked for this run"));
+}
+
+/// An end that has nothing to tell yet.
+fn end_of(start: Start) -> End {
+    End {
+        session: start.session,
+        pid: start.pid,
+        question: start.question,
+        before: start.before,
+        after: None,
+        choice: Ending::Answer,
+        reason: None,
+        cited: Vec::new(),
+        tokens_in: 0,
+        tokens_out: 0,
+        ms: 0,
     }
 }
 

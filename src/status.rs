@@ -10,7 +10,7 @@ use crate::control::Stopped;
 use crate::history;
 use crate::log::Entry;
 use crate::store::Holder;
-use crate::words::{humane, questions};
+use crate::words::{counted, humane, questions};
 
 /// All that a status is made from.
 #[derive(Debug)]
@@ -80,11 +80,12 @@ pub struct Thresholds {
 
 /// Everything that waits for a person, in the order of the checkpoint.
 pub fn pending(checkpoint: &Checkpoint, log: &[Entry], now: Timestamp) -> Vec<Pending> {
+    let waiting_since = history::waiting_since(log);
     checkpoint
         .pending
         .iter()
         .map(|(question, reason)| {
-            let since = history::flagged_at(log, question);
+            let since = waiting_since.get(question.as_str()).copied();
             Pending {
                 question: question.clone(),
                 reason: reason.clone(),
@@ -119,6 +120,11 @@ impl Status {
         }
     }
 
+    /// Whether there is no checkpoint, although the log tells of sessions that recorded something.
+    pub fn is_lost(&self) -> bool {
+        !self.exists && self.recorded_sessions > 0
+    }
+
     /// The oldest of the pending questions whose age is known.
     pub fn oldest_pending(&self) -> Option<Duration> {
         self.pending.iter().filter_map(|p| p.age).max()
@@ -132,6 +138,12 @@ impl Status {
     /// The thresholds that are passed, a line each. What cannot be told counts as passed: an alert must not depend on the log's health.
     pub fn alerts(&self, thresholds: &Thresholds) -> Vec<String> {
         let mut alerts = Vec::new();
+        if *thresholds != Thresholds::default() && self.is_lost() {
+            alerts.push(format!(
+                "there is no checkpoint, although the log tells of {} that recorded something",
+                counted(self.recorded_sessions, "session")
+            ));
+        }
         if let Some(max) = thresholds.max_queue.filter(|max| self.queue > *max) {
             alerts.push(format!("{} in the queue, more than {max}", questions(self.queue)));
         }

@@ -169,8 +169,11 @@ fn a_checkpoint_that_vanished_from_beside_its_log_is_said() {
     assert!(
         folder
             .ok(&["status"])
-            .contains("there is no checkpoint, although the log tells of 1 session")
+            .contains("there is no checkpoint, although the log tells of 1 session that")
     );
+    let ran = folder.run(&["status", "--max-idle", "1000000h"]);
+    assert_eq!(ran.code, Some(1));
+    assert!(ran.stderr.starts_with(&format!("alert: {STATE}: there is no checkpoint")), "{ran:?}");
     let ran = folder.run(&["run"]);
     assert_eq!(ran.code, Some(0));
     assert!(ran.stderr.contains("this starts a fresh queue"), "{ran:?}");
@@ -179,6 +182,22 @@ fn a_checkpoint_that_vanished_from_beside_its_log_is_said() {
     let folder = Folder::new();
     folder.write(LOG, start("2026-01-01T00:00:00Z", 1, 7, "q"));
     assert_eq!(folder.run(&["run"]).stderr, "");
+}
+
+/// The log is in the order in which things happened; the clock of its lines need not be.
+#[test]
+fn a_clock_that_was_set_back_does_not_turn_the_timeline_round() {
+    let stop = |time: &str, by: &str| {
+        line(json!({"time": time, "event": "stop", "by": by, "reason": null}))
+    };
+    let folder = waiting(
+        &(stop("2020-01-03T00:00:00Z", "ann")
+            + &flagged_in_2020()
+            + &stop("2019-01-01T00:00:00Z", "bob")),
+    );
+    let timeline = folder.ok(&["timeline"]);
+    let seen: Vec<_> = timeline.lines().map(|line| &line[26..40]).collect();
+    assert_eq!(seen, ["stopped by ann", "session 1: han", "stopped by bob"], "{timeline}");
 }
 
 /// Killed after the save and before the end was logged, then killed before the save: what a log looks like after that.
@@ -207,6 +226,24 @@ fn a_kill_around_the_save_costs_the_log_nothing() {
     folder.write(STATE, before);
     assert_eq!(status_json(&folder)["retries"], 1);
     assert!(folder.ok(&["timeline"]).contains("session 2: no end: killed: Can a program"));
+}
+
+#[test]
+fn a_kill_around_a_persons_decision_does_not_cost_who_it_was() {
+    let folder = waiting(&flagged_in_2020());
+    let before = folder.read(STATE);
+    folder.ok(&["resolve", "hard", "--note", "yes", "--by", "ann"]);
+    let log = folder.read(LOG);
+    let timeline = folder.ok(&["timeline"]);
+    assert_eq!(timeline.matches("resolved by ann: hard: yes").count(), 1, "{timeline}");
+    let (all_but_last, _) = log.trim_end().rsplit_once('\n').unwrap();
+    folder.write(LOG, format!("{all_but_last}\n"));
+    let killed = folder.ok(&["timeline"]);
+    assert_eq!(killed.matches("resolved by ann: hard: yes").count(), 1, "{killed}");
+    // Killed before the save: it was not made.
+    folder.write(STATE, before);
+    let killed = folder.ok(&["timeline"]);
+    assert!(!killed.contains("resolved"), "{killed}");
 }
 
 /// The built-in corpus in a folder where it can be changed.

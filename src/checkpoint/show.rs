@@ -1,33 +1,20 @@
 //! Words for what was found in a file, safe to print on a terminal and short.
 
+use crate::words::visible;
+
 /// Longest excerpt of a file in a message, in code points.
 const EXCERPT_MAX: usize = 60;
 
 /// `text` with what a terminal would obey escaped, and its middle left out where it is long.
 pub(super) fn short(text: &str) -> String {
     let count = text.chars().count();
-    let mut shown = String::new();
     if count <= EXCERPT_MAX {
-        text.chars().for_each(|c| push_visible(&mut shown, c));
-        return shown;
+        return visible(text);
     }
     let tail = EXCERPT_MAX / 3;
-    let head = EXCERPT_MAX - tail - 1;
-    text.chars().take(head).for_each(|c| push_visible(&mut shown, c));
-    shown.push('…');
-    text.chars().skip(count - tail).for_each(|c| push_visible(&mut shown, c));
-    shown
-}
-
-/// Control characters and those that turn the direction of writing would let a file forge what its reader sees.
-fn push_visible(shown: &mut String, c: char) {
-    let turns_direction =
-        matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-    if c.is_control() || turns_direction || c == '\u{feff}' {
-        shown.extend(c.escape_unicode());
-    } else {
-        shown.push(c);
-    }
+    let head: String = text.chars().take(EXCERPT_MAX - tail - 1).collect();
+    let tail: String = text.chars().skip(count - tail).collect();
+    format!("{}…{}", visible(&head), visible(&tail))
 }
 
 /// What begins at the start of `rest`, which is not empty, in words that fit "... instead of a JSON list".
@@ -79,9 +66,7 @@ pub(super) fn code_point(c: char) -> String {
     if c.is_control() || c.is_whitespace() {
         format!("U+{:04X}", u32::from(c))
     } else {
-        let mut shown = String::new();
-        push_visible(&mut shown, c);
-        format!("{shown} (U+{:04X})", u32::from(c))
+        format!("{} (U+{:04X})", visible(c.encode_utf8(&mut [0; 4])), u32::from(c))
     }
 }
 

@@ -72,7 +72,7 @@ pub(super) struct PlaceArgs {
 /// What a fresh queue is made of.
 #[derive(Debug, clap::Args)]
 pub(super) struct FreshArgs {
-    /// Questions of a fresh queue, one a line; used only where there is no checkpoint [default: twelve built-in ones]
+    /// Questions of a fresh queue, one a line, each once; used only where there is no checkpoint [default: twelve built-in ones]
     #[arg(long, value_name = "FILE")]
     pub(super) queue: Option<PathBuf>,
     /// A question of a fresh queue, after those of --queue; may be repeated
@@ -140,7 +140,7 @@ pub(super) struct ResolveArgs {
     #[arg(value_name = "QUESTION")]
     pub(super) question: String,
     /// What you decided; it becomes the answer
-    #[arg(long, value_name = "NOTE", value_parser = NonEmptyStringValueParser::new())]
+    #[arg(long, value_name = "NOTE", value_parser = NonEmptyStringValueParser::new(), allow_hyphen_values = true)]
     pub(super) note: String,
     /// Who you are; it goes into the log
     #[arg(long, value_name = "WHO", value_parser = NonEmptyStringValueParser::new())]

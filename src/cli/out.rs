@@ -4,6 +4,8 @@ use std::io::{self, Write};
 
 use serde::Serialize;
 
+use crate::words::{visible, visible_json};
+
 /// Standard output, a line at a time. The first failure is kept; a reader who has gone away is none, and the work goes on without it.
 #[derive(Debug)]
 pub(super) struct Out {
@@ -21,10 +23,10 @@ impl Out {
         self.write(&visible(text));
     }
 
-    /// Writes one JSON document on a line of its own.
+    /// Writes one JSON document on a line of its own, likewise.
     pub(super) fn json(&mut self, value: &impl Serialize) {
         match serde_json::to_string(value) {
-            Ok(text) => self.write(&text),
+            Ok(text) => self.write(&visible_json(&text)),
             Err(error) => self.failure = Some(error.into()),
         }
     }
@@ -52,34 +54,5 @@ pub(super) fn say(text: &str) {
     let mut stderr = io::stderr().lock();
     for line in text.split('\n') {
         let _written = writeln!(stderr, "{}", visible(line));
-    }
-}
-
-/// `text` with everything escaped that a terminal obeys or that turns the direction of writing.
-pub(super) fn visible(text: &str) -> String {
-    let mut shown = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '\n' => shown.push_str("\\n"),
-            '\t' => shown.push_str("\\t"),
-            '\r' => shown.push_str("\\r"),
-            '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => {
-                shown.extend(c.escape_unicode())
-            }
-            c if c.is_control() => shown.extend(c.escape_unicode()),
-            c => shown.push(c),
-        }
-    }
-    shown
-}
-
-#[cfg(test)]
-mod tests {
-    use super::visible;
-
-    #[test]
-    fn a_terminal_obeys_nothing_of_it() {
-        assert_eq!(visible("a\x1b[2Jb\nc\u{202e}d"), "a\\u{1b}[2Jb\\nc\\u{202e}d");
-        assert_eq!(visible("Ünïcode \u{1F600} `x`"), "Ünïcode \u{1F600} `x`");
     }
 }

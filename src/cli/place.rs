@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use indexmap::IndexSet;
+
 use super::args::{FreshArgs, PlaceArgs};
 use super::error::CliError;
 use super::out::say;
@@ -58,23 +60,26 @@ impl Place {
         history::settle(log.entries, now.as_deref())
     }
 
-    /// Says what could not be written to the log.
+    /// Says what could not be written to the log, and each reason once.
     pub(super) fn warn_of_log(&self) {
-        for failure in self.log.take_failures() {
+        let failures = self.log.take_failures();
+        let words: IndexSet<String> = failures.iter().map(ToString::to_string).collect();
+        for failure in words {
             say(&format!("warning: {failure}; the checkpoint is not affected"));
         }
     }
 }
 
-/// The questions of a fresh queue.
+/// The questions of a fresh queue, each once: a question that is asked twice would be paid twice, and its first answer lost.
 pub(super) fn questions(args: &FreshArgs) -> Result<Vec<String>, CliError> {
-    let mut questions = match &args.queue {
+    let questions = match &args.queue {
         Some(path) => builtin::parse_questions(&read_text(path)?),
         None if args.question.is_empty() => builtin::parse_questions(builtin::QUESTIONS),
         None => Vec::new(),
     };
-    questions.extend(args.question.iter().cloned());
-    Ok(questions)
+    let all: IndexSet<String> =
+        questions.into_iter().chain(args.question.iter().cloned()).collect();
+    Ok(all.into_iter().collect())
 }
 
 fn read_text(path: &Path) -> Result<String, CliError> {

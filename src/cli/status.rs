@@ -8,7 +8,7 @@ use super::out::{Out, say};
 use super::place::Place;
 use crate::exit::Exit;
 use crate::status::{Facts, Status, Thresholds};
-use crate::words::{humane, questions};
+use crate::words::{counted, humane, questions};
 
 pub(super) fn status(args: &StatusArgs, out: &mut Out) -> Result<Exit, CliError> {
     let place = Place::open(&args.place)?;
@@ -56,12 +56,12 @@ fn lines(place: &Place, status: &Status) -> Vec<String> {
         row("sessions", status.sessions_run.to_string());
         let retries = status.retries.as_ref().map_or(0, |(_, retries)| *retries);
         row("retries", format!("{retries} in a row of the next question"));
-    } else if status.recorded_sessions > 0 {
+    } else if status.is_lost() {
         row(
             "missing",
             format!(
-                "there is no checkpoint, although the log tells of {} sessions that recorded something; a run would start a fresh queue",
-                status.recorded_sessions
+                "there is no checkpoint, although the log tells of {} that recorded something; a run would start a fresh queue",
+                counted(status.recorded_sessions, "session")
             ),
         );
     } else {

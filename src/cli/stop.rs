@@ -36,8 +36,7 @@ pub(super) fn stop(args: &StopArgs, out: &mut Out) -> Result<Exit, CliError> {
         out.line(&format!("{path}: it was stopped already: {stopped}"));
     }
     if let Some(holder) = running {
-        let who = holder.pid.map_or("a session".to_owned(), |pid| format!("process {pid}"));
-        out.line(&format!("{path}: {who} works on it now, and will end with its session"));
+        out.line(&format!("{path}: {holder} works on it now, and will end with its session"));
     }
     Ok(Exit::Done)
 }

@@ -10,12 +10,14 @@ use super::place::Place;
 use crate::clock::rfc3339;
 use crate::exit::Exit;
 use crate::history::{self, SessionRecord};
-use crate::log::{Ending, Entry, Event};
+use crate::log::{Ending, Entry, Event, Resolution};
 use crate::store::Holder;
 
 /// One line of the timeline.
 #[derive(Debug)]
 struct Line {
+    /// Its place in the log.
+    index: usize,
     time: Timestamp,
     words: String,
     document: Value,
@@ -28,8 +30,9 @@ pub(super) fn timeline(args: &PlaceArgs, out: &mut Out) -> Result<Exit, CliError
     let log = place.read_log(loaded.as_ref());
     let holder = place.store.holder()?;
     let mut lines = session_lines(&history::sessions(&log), holder);
-    lines.extend(log.iter().filter_map(person_line));
-    lines.sort_by_key(|line| line.time);
+    lines.extend(log.iter().enumerate().filter_map(person_line));
+    // Not by time: the log is in the order of the checkpoints, and the clock may have been set back.
+    lines.sort_by_key(|line| line.index);
     if lines.is_empty() && !args.json {
         out.line(&format!(
             "{}: nothing has happened yet, or the log was lost",
@@ -58,6 +61,7 @@ fn session_lines(sessions: &[SessionRecord], holder: Option<Holder>) -> Vec<Line
         let again = if attempt > 1 { format!(" (attempt {attempt})") } else { String::new() };
         let detail_words = detail.as_ref().map_or(String::new(), |detail| format!(": {detail}"));
         lines.push(Line {
+            index: session.index,
             time: session.started,
             words: format!(
                 "session {}: {outcome}{again}: {question}{detail_words}",
@@ -104,20 +108,21 @@ fn session_document(session: &SessionRecord, outcome: &str, attempt: u32) -> Val
 }
 
 /// The line of what a person did.
-fn person_line(entry: &Entry) -> Option<Line> {
+fn person_line((index, entry): (usize, &Entry)) -> Option<Line> {
     let by = |by: &Option<String>| by.as_ref().map_or(String::new(), |by| format!(" by {by}"));
     let why = |reason: &Option<String>| {
         reason.as_ref().map_or(String::new(), |reason| format!(": {reason}"))
     };
     let words = match &entry.event {
-        Event::Start(_) | Event::Decision(_) | Event::End(_) => return None,
-        Event::Resolve { question, note, by, .. } => {
+        Event::Start(_) | Event::Decision(_) | Event::End(_) | Event::Resolving(_) => return None,
+        Event::Resolve(Resolution { question, note, by, .. }) => {
             format!("resolved by {by}: {question}: {note}")
         }
         Event::Stop { by: who, reason } => format!("stopped{}{}", by(who), why(reason)),
         Event::Resume { by: who, reason } => format!("resumed{}{}", by(who), why(reason)),
     };
     Some(Line {
+        index,
         time: entry.time,
         words,
         document: serde_json::to_value(entry).unwrap_or_default(),

@@ -3,7 +3,7 @@
 use std::fs::{self, Metadata, OpenOptions};
 use std::io::{self, Read};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use nix::errno::Errno;
@@ -11,6 +11,7 @@ use nix::fcntl::OFlag;
 
 use super::{Loaded, StoreError};
 use crate::checkpoint::Checkpoint;
+use crate::files::{folder_of, not_a_file};
 
 /// As many links as the kernel itself follows.
 const LINKS_MAX: usize = 40;
@@ -89,21 +90,6 @@ fn free_name(path: &Path) -> Result<(), StoreError> {
     }
 }
 
-/// The folder that a file is in.
-pub(super) fn folder_of(path: &Path) -> &Path {
-    match path.parent() {
-        Some(folder) if !folder.as_os_str().is_empty() => folder,
-        _ => Path::new("."),
-    }
-}
-
-/// A path beside `path`, with `ending` after its name. Names need not be UTF-8.
-pub(super) fn beside(path: &Path, ending: &str) -> PathBuf {
-    let mut name = path.file_name().unwrap_or_default().to_os_string();
-    name.push(ending);
-    path.with_file_name(name)
-}
-
 /// The bytes of the file at `target`, which [`resolve`] has just found; `None` if it is gone again. Errors name `path`,
 /// which the user knows. Never blocks, whatever has come to be there meanwhile.
 pub(super) fn read(path: &Path, target: &Path) -> Result<Option<Vec<u8>>, StoreError> {
@@ -138,24 +124,6 @@ pub(super) fn regular(path: &Path, found: &Metadata) -> Result<(), StoreError> {
             why: format!("it is {kind}, not a file"),
             remedy: "give the path of a file".to_owned(),
         }),
-    }
-}
-
-/// What it is, unless it is a file.
-pub(super) fn not_a_file(found: &Metadata) -> Option<&'static str> {
-    let kind = found.file_type();
-    if kind.is_file() {
-        None
-    } else if kind.is_dir() {
-        Some("a folder")
-    } else if kind.is_symlink() {
-        Some("a symbolic link")
-    } else if kind.is_fifo() {
-        Some("a named pipe")
-    } else if kind.is_socket() {
-        Some("a socket")
-    } else {
-        Some("a device")
     }
 }
 

@@ -22,6 +22,7 @@ use super::lock::{self, Lock};
 use super::replace::{Temp, failed, rehearse, remove_dead_temps};
 use super::{Holder, Loaded, Store, StoreError, Transaction, Wait, mark};
 use crate::checkpoint::Checkpoint;
+use crate::files;
 
 /// A checkpoint in a JSON file, guarded by `<name>.lock` beside it.
 ///
@@ -87,7 +88,7 @@ impl Store for JsonStore {
 }
 
 fn lock_path(target: &Path) -> PathBuf {
-    file::beside(target, ".lock")
+    files::beside(target, ".lock")
 }
 
 /// What the kernel says about the file at `target`, which is no link; `None` if there is none.
@@ -117,7 +118,7 @@ impl Transaction for Held<'_> {
     fn replace(&mut self, checkpoint: &Checkpoint) -> Result<Vec<u8>, StoreError> {
         let bytes = checkpoint.encode();
         // Opened before anything is changed, so that a folder that cannot be synced is found out in time.
-        let folder = file::folder_of(&self.target);
+        let folder = files::folder_of(&self.target);
         let folder =
             File::open(folder).map_err(|error| failed(folder, "open the folder", error))?;
         let replaced = existing(self.path, &self.target)?;

@@ -10,18 +10,18 @@
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io;
-use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 use nix::errno::Errno;
-use nix::fcntl::{FcntlArg, OFlag, fcntl};
+use nix::fcntl::{FcntlArg, fcntl};
 use nix::libc;
 use nix::sys::signal::kill;
 use nix::unistd::Pid;
 
-use super::file::not_a_file;
 use super::replace::failed;
 use super::{Holder, StoreError, Wait};
+use crate::files::{self, Links};
 
 /// Longest content of a lock file that is looked at: a process id and a line feed.
 const PID_LEN_MAX: usize = 16;
@@ -41,8 +41,8 @@ impl Lock {
     /// [`StoreError::Busy`] if another has it and `wait` says so, [`StoreError::Write`] if the file cannot be used.
     pub(super) fn take(path: &Path, checkpoint: &Path, wait: Wait) -> Result<Lock, StoreError> {
         loop {
-            let file =
-                open_or_create(path).map_err(|error| failed(path, "open the lock file", error))?;
+            let file = open_or_create(path, checkpoint)
+                .map_err(|error| failed(path, "open the lock file", error))?;
             let taken = match wait {
                 Wait::Block => lock_uninterrupted(&file).map(|()| true),
                 Wait::Fail => match file.try_lock() {
@@ -126,7 +126,7 @@ fn lock_uninterrupted(file: &File) -> io::Result<()> {
 
 /// Who holds the lock at `path` now. Creates nothing and takes nothing.
 pub(super) fn holder(path: &Path) -> io::Result<Option<Holder>> {
-    let file = match open(OpenOptions::new().read(true), path) {
+    let file = match files::open(OpenOptions::new().read(true), path, Links::Refuse) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(error),
@@ -165,37 +165,20 @@ fn live_pid(file: &File) -> Option<u32> {
 
 /// Opens first and creates only if that fails: creating a file that exists is refused in some folders that all can write
 /// to (the setting `fs.protected_regular`), even to the superuser.
-fn open_or_create(path: &Path) -> io::Result<File> {
+fn open_or_create(path: &Path, checkpoint: &Path) -> io::Result<File> {
+    let open = |options: &mut OpenOptions| {
+        files::open(options.read(true).write(true), path, Links::Refuse)
+    };
     loop {
-        match open(OpenOptions::new().read(true).write(true), path) {
+        match open(&mut OpenOptions::new()) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             opened => return opened,
         }
-        match open(OpenOptions::new().read(true).write(true).create_new(true), path) {
+        match open(OpenOptions::new().create_new(true)) {
             // Another was quicker; its file will do.
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-            created => return created,
+            created => return created.inspect(|file| files::share_owner(file, checkpoint)),
         }
-    }
-}
-
-/// Opens without following a link and without waiting for the other end of a pipe; only a file will do.
-fn open(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
-    let flags = OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_NOCTTY;
-    let none = |kind| io::Error::other(format!("it is {kind}, not a file"));
-    let file = match options.custom_flags(flags.bits()).open(path) {
-        // The kernel has a word of its own for each; what is there says more.
-        Err(error)
-            if matches!(error.raw_os_error(), Some(libc::ELOOP | libc::EISDIR | libc::ENXIO)) =>
-        {
-            let kind = fs::symlink_metadata(path).ok().as_ref().and_then(not_a_file);
-            return Err(kind.map_or(error, none));
-        }
-        opened => opened?,
-    };
-    match not_a_file(&file.metadata()?) {
-        None => Ok(file),
-        Some(kind) => Err(none(kind)),
     }
 }
 

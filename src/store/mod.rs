@@ -110,6 +110,15 @@ pub struct Holder {
     pub pid: Option<u32>,
 }
 
+impl fmt::Display for Holder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.pid {
+            Some(pid) => write!(f, "process {pid}"),
+            None => f.write_str("a session"),
+        }
+    }
+}
+
 /// One read-modify-write; the lock is held until it is dropped. Dropped without [`save`](Self::save), it has changed nothing.
 pub trait Transaction: Debug {
     /// What was read; `None`: there truly is no file.
@@ -225,6 +234,7 @@ fn remedy(error: &std::io::Error) -> &'static str {
         }
         ErrorKind::ReadOnlyFilesystem => "make the file system writable",
         ErrorKind::AlreadyExists => "remove what is there",
+        ErrorKind::InvalidFilename => "give it a shorter name",
         _ => "remove the cause",
     }
 }

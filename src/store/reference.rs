@@ -24,6 +24,7 @@ use serde_json::Value;
 use super::replace::failed;
 use super::{Holder, Loaded, Store, StoreError, Transaction, Wait, file, mark};
 use crate::checkpoint::Checkpoint;
+use crate::files;
 
 /// A checkpoint in a JSON file, kept as the reference keeps it.
 #[derive(Debug, Clone)]
@@ -91,7 +92,7 @@ impl Transaction for Unlocked<'_> {
         self.check()?;
         mark("checked");
         let bytes = checkpoint.encode();
-        let temp = file::beside(self.path, &format!(".{}.tmp", std::process::id()));
+        let temp = files::beside(self.path, &format!(".{}.tmp", std::process::id()));
         fs::write(&temp, &bytes).map_err(|error| failed(&temp, "write the temp file", error))?;
         fs::rename(&temp, self.path)
             .map_err(|error| failed(&temp, "rename the temp file", error))?;

@@ -12,7 +12,7 @@ use nix::fcntl::OFlag;
 use nix::unistd::{AccessFlags, eaccess, getegid, geteuid};
 
 use super::StoreError;
-use super::file::{beside, folder_of};
+use crate::files::{beside, folder_of};
 
 /// Permissions of a file that replaces none; the user's umask is taken off.
 const NEW_MODE: u32 = 0o666;
@@ -20,6 +20,10 @@ const NEW_MODE: u32 = 0o666;
 const PRIVATE_MODE: u32 = 0o600;
 /// All that `chmod` can set.
 const MODE_MASK: u32 = 0o7777;
+
+fn temp_path(target: &Path) -> PathBuf {
+    beside(target, &format!(".{}.tmp", std::process::id()))
+}
 
 /// A temp file that is removed when dropped, unless it was renamed.
 #[derive(Debug)]
@@ -44,7 +48,7 @@ impl Temp {
         bytes: &[u8],
         replaced: Option<&Metadata>,
     ) -> Result<Temp, StoreError> {
-        let path = beside(target, &format!(".{}.tmp", std::process::id()));
+        let path = temp_path(target);
         let file = OpenOptions::new()
             .write(true)
             .create_new(true)
@@ -127,6 +131,14 @@ pub(super) fn rehearse(target: &Path, replaced: Option<&Metadata>) -> Result<(),
     let folder = folder_of(target);
     eaccess(folder, AccessFlags::W_OK | AccessFlags::X_OK)
         .map_err(|errno| failed(folder, "write to the folder of the checkpoint", errno.into()))?;
+    // A name so long that none can be formed from it would be found out only then, too.
+    let temp = temp_path(target);
+    match fs::symlink_metadata(&temp) {
+        Err(error) if error.kind() == io::ErrorKind::InvalidFilename => {
+            return Err(failed(&temp, "create the temp file", error));
+        }
+        _ => {}
+    }
     match replaced {
         // Only another's file raises the question whether its owner can be kept, and only trying answers it.
         Some(replaced)

@@ -296,6 +296,6 @@ fn a_message_reads_well_and_stays_short() {
     let question = format!("What\\n\\u001b[31m is {}?", "very ".repeat(500));
     let damage = Checkpoint::decode(format!("{{\"pending\": {{\"{question}\": 1}}}}").as_bytes())
         .unwrap_err();
-    insta::assert_snapshot!(damage, @r"the number 1 instead of a string at line 1, column 2539 (/pending/What\u{a}\u{1b}[31m is very very very v…ery very very very ?)");
+    insta::assert_snapshot!(damage, @r"the number 1 instead of a string at line 1, column 2539 (/pending/What\n\u{1b}[31m is very very very v…ery very very very ?)");
     assert!(damage.pointer.len() > 2500, "the pointer itself is whole");
 }

@@ -1,7 +1,12 @@
 //! A model that fails, or answers what is no answer.
 
+use std::path::PathBuf;
+
+use long_horizon::checkpoint::Checkpoint;
 use long_horizon::log::{Ending, Event};
 use long_horizon::model::Scripted;
+use long_horizon::session::{Session, SessionError};
+use long_horizon::store::{Holder, Loaded, Store, StoreError, Transaction, Wait};
 use long_horizon::trace::Trace;
 
 use crate::bench::{Bench, queued, script, worked};
@@ -93,4 +98,56 @@ fn a_script_with_a_mistake_is_refused_with_its_name() {
         let error = Scripted::parse("my.json", json.as_bytes()).unwrap_err().to_string();
         assert!(error.starts_with("my.json: ") && error.contains(words), "{json}: {error}");
     }
+}
+
+/// Replaces the checkpoint, and then cannot make its folder durable.
+#[derive(Debug)]
+struct Unsynced<'a>(&'a dyn Store);
+
+#[derive(Debug)]
+struct UnsyncedTransaction<'a>(Box<dyn Transaction + 'a>);
+
+impl Store for Unsynced<'_> {
+    fn read(&self) -> Result<Option<Loaded>, StoreError> {
+        self.0.read()
+    }
+
+    fn begin(&self, wait: Wait) -> Result<Box<dyn Transaction + '_>, StoreError> {
+        Ok(Box::new(UnsyncedTransaction(self.0.begin(wait)?)))
+    }
+
+    fn target(&self) -> Result<PathBuf, StoreError> {
+        self.0.target()
+    }
+
+    fn holder(&self) -> Result<Option<Holder>, StoreError> {
+        self.0.holder()
+    }
+}
+
+impl Transaction for UnsyncedTransaction<'_> {
+    fn loaded(&self) -> Option<&Loaded> {
+        self.0.loaded()
+    }
+
+    fn replace(&mut self, checkpoint: &Checkpoint) -> Result<Vec<u8>, StoreError> {
+        self.0.replace(checkpoint)?;
+        let source = std::io::Error::other("the disk is gone");
+        Err(StoreError::Unsynced { path: PathBuf::from("q.json"), source })
+    }
+}
+
+/// The session fails, since the old checkpoint may come back; the one in place is the new one all the same, and the log tells what it holds.
+#[test]
+fn a_checkpoint_that_was_replaced_and_not_synced_is_logged_as_what_it_is() {
+    let bench = Bench::holding(&queued(&["rename"]));
+    let model = script(r#"{"rename": {"flag_for_review": {"reason": "r"}}}"#);
+    let session = Session { store: &Unsynced(&*bench.store), ..bench.session(&model, &[]) };
+    let error = session.run(&mut Trace::Off).unwrap_err();
+    assert!(matches!(error, SessionError::Store(StoreError::Unsynced { .. })), "{error}");
+    assert!(bench.checkpoint().pending.contains_key("rename"));
+    let Some(Event::End(end)) = bench.events().pop() else { panic!() };
+    assert_eq!(end.choice, Ending::Flag);
+    assert_eq!(end.reason.as_deref(), Some("r"));
+    assert!(end.after.is_some());
 }

@@ -324,3 +324,13 @@ fn a_folder_that_cannot_be_written_is_found_out_before_the_work() {
         set_mode(&folder.at(name), 0o755);
     }
 }
+
+/// The temp file's name is longer than the lock's, and would be refused only once the model was paid.
+#[test]
+fn a_name_from_which_no_temp_file_can_be_made_is_found_out_before_the_work() {
+    let folder = Folder::new();
+    let store = JsonStore::new(folder.at(&"n".repeat(250)));
+    let error = store.begin(Wait::Fail).unwrap_err();
+    assert!(matches!(error, StoreError::Write { step: "create the temp file", .. }), "{error}");
+    assert!(error.to_string().ends_with("give it a shorter name, then run again"), "{error}");
+}

@@ -8,52 +8,75 @@ use super::error::CliError;
 use super::out::{Out, say};
 use super::place::{self, Place};
 use crate::exit::Exit;
-use crate::session::{Limits, Outcome, Session, Worked};
+use crate::session::{self, Limits, Outcome, Session, Worked};
+use crate::store::Loaded;
 use crate::trace::Trace;
+use crate::words::counted;
 use crate::{history, queue};
 use budget::Budget;
 use report::{End, Summary, print_session};
 
 pub(super) fn run(args: &RunArgs, out: &mut Out) -> Result<Exit, CliError> {
     let place = Place::open(&args.place)?;
-    let model = args.model.open()?;
-    let corpus = place::corpus(args.corpus.as_deref())?;
-    let fresh = place::questions(&args.fresh)?;
-    let mut trace = open_trace(args)?;
-    tell_of_start(args, &place, &fresh);
     let mut budget = Budget {
         tokens_max: args.max_tokens,
         tokens_used: 0,
         seconds_max: args.max_seconds,
         watch: place.clock.stopwatch(),
     };
-    let mut session = Session {
-        store: &*place.store,
-        model: &*model,
-        corpus: &corpus,
-        questions: &fresh,
-        log: &place.log,
-        clock: place.clock,
-        limits: Limits::default(),
-    };
-    let planned = match args.until_empty {
-        true => u64::MAX,
-        false => args.sessions.unwrap_or(1),
-    };
     let mut sessions = 0;
-    let end = work(&place, &mut session, planned, &mut budget, &mut trace, &mut |done| {
-        sessions += 1;
-        print_session(out, args.place.json, done);
-    });
-    if let Some((path, error)) = trace.failure() {
-        say(&format!("warning: {}: cannot write the trace: {error}", path.display()));
-    }
-    let summary = Summary::new(end?, sessions, &budget, &place, &fresh)?;
+    let (end, fresh) = match place.stop.read()? {
+        // It may be stopped because its questions, its corpus or its checkpoint cannot be read.
+        Some(stopped) => (End::Stopped(stopped), place::questions(&args.fresh).ok()),
+        None => {
+            let fresh = place::questions(&args.fresh)?;
+            let end = begin(args, &place, &fresh, &mut budget, &mut |done| {
+                sessions += 1;
+                print_session(out, args.place.json, done);
+            })?;
+            (end, Some(fresh))
+        }
+    };
+    let summary = Summary::new(end, sessions, &budget, &place, fresh)?;
     match args.place.json {
         true => summary.print_json(out),
         false => summary.print(out, &place),
     }
     Ok(Exit::Done)
+}
+
+/// All sessions of the run, if there is work. Model and corpus are made ready only then: a tick with nothing to do needs neither, and a
+/// damaged checkpoint is told before what is wrong with them.
+fn begin(
+    args: &RunArgs,
+    place: &Place,
+    fresh: &[String],
+    budget: &mut Budget,
+    on_session: &mut dyn FnMut(&Worked),
+) -> Result<End, CliError> {
+    let mut trace = open_trace(args)?;
+    let loaded = place.store.read()?;
+    tell_of_start(args, place, loaded.as_ref(), fresh);
+    let end = if loaded.as_ref().map_or(fresh, |loaded| &loaded.checkpoint.queue).is_empty() {
+        session::start(&mut trace);
+        Ok(End::Empty)
+    } else {
+        let mut session = Session {
+            store: &*place.store,
+            model: &*args.model.open()?,
+            corpus: &place::corpus(args.corpus.as_deref())?,
+            questions: fresh,
+            log: &place.log,
+            clock: place.clock,
+            limits: Limits::default(),
+        };
+        let planned = if args.until_empty { u64::MAX } else { args.sessions.unwrap_or(1) };
+        work(place, &mut session, planned, budget, &mut trace, on_session)
+    };
+    if let Some((path, error)) = trace.failure() {
+        say(&format!("warning: {}: cannot write the trace: {error}", path.display()));
+    }
+    end
 }
 
 fn work(
@@ -99,27 +122,28 @@ fn open_trace(args: &RunArgs) -> Result<Trace, CliError> {
     }
 }
 
-/// Two things that a user would want to know before the first session. What cannot be read is the session's to report.
-fn tell_of_start(args: &RunArgs, place: &Place, fresh: &[String]) {
+/// Two things that a user would want to know before the first session.
+fn tell_of_start(args: &RunArgs, place: &Place, loaded: Option<&Loaded>, fresh: &[String]) {
     let path = place.path.display();
-    match place.store.read() {
-        Ok(None) => {
+    match loaded {
+        None => {
             let sessions = history::sessions(&place.log.read().unwrap_or_default().entries);
             let recorded = sessions.iter().filter(|s| s.recorded()).count();
             if recorded > 0 {
                 say(&format!(
-                    "warning: {path}: there is no checkpoint, although its log tells of {recorded} sessions that recorded something; this starts a fresh queue"
+                    "warning: {path}: there is no checkpoint, although its log tells of {} that recorded something; this starts a fresh queue",
+                    counted(recorded, "session")
                 ));
             }
         }
-        Ok(Some(loaded)) if args.fresh.given() => {
-            let unknown = fresh.iter().filter(|q| !queue::knows(&loaded.checkpoint, q)).count();
+        Some(loaded) if args.fresh.given() => {
+            let unknown = queue::count_unknown(&loaded.checkpoint, fresh);
             if unknown > 0 {
                 say(&format!(
                     "warning: {path}: there is a checkpoint, so the questions given were not queued; {unknown} of them are not in it"
                 ));
             }
         }
-        _ => {}
+        Some(_) => {}
     }
 }

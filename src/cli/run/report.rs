@@ -76,7 +76,7 @@ pub(super) struct Summary<'a> {
     pub(super) end: End,
     pub(super) sessions: u64,
     pub(super) budget: &'a Budget,
-    /// What is on disk now; `None`: it cannot be read, and no session has tried to.
+    /// What is on disk now, or would be the queue; `None`: it cannot be read, and no session has tried to.
     pub(super) checkpoint: Option<Checkpoint>,
 }
 
@@ -87,11 +87,11 @@ impl<'a> Summary<'a> {
         sessions: u64,
         budget: &'a Budget,
         place: &Place,
-        fresh: &[String],
+        fresh: Option<Vec<String>>,
     ) -> Result<Self, CliError> {
         let checkpoint = match (place.store.read(), &end) {
             (Ok(Some(loaded)), _) => Some(loaded.checkpoint),
-            (Ok(None), _) => Some(Checkpoint::fresh(fresh.to_vec())),
+            (Ok(None), _) => fresh.map(Checkpoint::fresh),
             // It may be stopped for its repair. Who stopped it knows.
             (Err(_), End::Stopped(_)) => None,
             (Err(error), _) => return Err(error.into()),
