@@ -47,12 +47,8 @@ impl Layout {
     /// Makes the folders, those for a view of its own only where there will be one.
     pub(super) fn new(options: &SandboxOptions, with_view: bool) -> Result<Layout, SandboxError> {
         let home = home();
-        let base = tempfile::Builder::new()
-            .prefix(stale::PREFIX)
-            .tempdir_in(home)
-            .map_err(SandboxError::new(home, "make its folder"))?;
-        let mark =
-            stale::mark(base.path()).map_err(SandboxError::new(base.path(), "lock its folder"))?;
+        let (base, mark) =
+            stale::make(home).map_err(SandboxError::new(home, "make and lock its folder in"))?;
         let work = base.path().join("work");
         let mut layout = Layout {
             seen: work.clone(),

@@ -2,41 +2,57 @@
 
 use std::fs::{self, File};
 use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
-use std::time::{Duration, SystemTime};
+
+use tempfile::TempDir;
 
 use super::clean;
 
 /// What the names of sandboxes' folders begin with.
-pub(super) const PREFIX: &str = "crashlab-";
-/// A folder younger than this may belong to a lab that is about to mark it.
-const YOUNG: Duration = Duration::from_secs(60);
+const PREFIX: &str = "crashlab-";
+/// So often a sweep may take a new folder before it is marked.
+const TRIES: usize = 100;
 
-/// Marks a folder as one that is in use, for as long as the file is open.
-pub(super) fn mark(folder: &Path) -> io::Result<File> {
+/// Makes a folder in `home` and marks it as one that is in use, for as long as the file is open.
+///
+/// Another lab may sweep between the two steps. It marks what it removes too, so either this finds the mark taken, or
+/// its own mark is on a folder that has gone; then it makes another.
+pub(super) fn make(home: &Path) -> io::Result<(TempDir, File)> {
+    let mut tried = 0;
+    loop {
+        let folder = tempfile::Builder::new().prefix(PREFIX).tempdir_in(home)?;
+        match mark(folder.path()) {
+            Ok(mark) => return Ok((folder, mark)),
+            Err(error) if tried == TRIES => return Err(error),
+            Err(_) => tried += 1,
+        }
+    }
+}
+
+/// Marks a folder, which fails where another has done so or has removed it meanwhile.
+fn mark(folder: &Path) -> io::Result<File> {
     let file = File::open(folder)?;
     file.try_lock()?;
-    Ok(file)
+    let (marked, there) = (file.metadata()?, fs::symlink_metadata(folder)?);
+    if (marked.dev(), marked.ino()) == (there.dev(), there.ino()) {
+        Ok(file)
+    } else {
+        Err(io::Error::from(io::ErrorKind::NotFound))
+    }
 }
 
 /// Removes what other labs have left in `home`. What cannot be removed is somebody else's, and stays.
 pub(super) fn sweep(home: &Path) {
-    sweep_older(home, YOUNG);
-}
-
-fn sweep_older(home: &Path, age: Duration) {
     let Ok(entries) = fs::read_dir(home) else {
         return;
     };
     for entry in entries.flatten() {
         let is_ours = entry.file_name().as_encoded_bytes().starts_with(PREFIX.as_bytes());
         // Links are not followed by this.
-        let is_old = entry.metadata().is_ok_and(|found| {
-            let changed = found.modified().unwrap_or(SystemTime::UNIX_EPOCH);
-            found.is_dir() && changed.elapsed().is_ok_and(|elapsed| elapsed >= age)
-        });
+        let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
         if is_ours
-            && is_old
+            && is_folder
             && let Ok(_mark) = mark(&entry.path())
         {
             let _ = clean::remove(&entry.path());
@@ -60,8 +76,6 @@ mod tests {
         let mark = mark(&at("crashlab-used")).unwrap();
 
         sweep(home.path());
-        assert!(at("crashlab-left").exists(), "it is young");
-        sweep_older(home.path(), Duration::ZERO);
         assert!(!at("crashlab-left").exists());
         for name in ["crashlab-used/work/deep", "other/work/deep", "crashlab-file", "crashlab-link"]
         {
@@ -69,5 +83,29 @@ mod tests {
         }
         // Not tried: that a dropped mark frees the folder. A child that another test forks holds it a moment longer.
         drop(mark);
+    }
+
+    #[test]
+    fn a_folder_is_in_use_from_the_moment_it_can_be_had() {
+        let home = tempfile::tempdir().unwrap();
+        std::thread::scope(|scope| {
+            let sweeper = scope.spawn(|| (0..2000).for_each(|_| sweep(home.path())));
+            while !sweeper.is_finished() {
+                let (folder, _mark) = make(home.path()).unwrap();
+                fs::create_dir(folder.path().join("work")).unwrap();
+            }
+        });
+    }
+
+    #[test]
+    fn a_mark_on_a_folder_that_has_gone_is_none() {
+        let home = tempfile::tempdir().unwrap();
+        let folder = home.path().join("crashlab-other");
+        fs::create_dir(&folder).unwrap();
+        let before = mark(&folder).unwrap();
+        fs::remove_dir(&folder).unwrap();
+        fs::create_dir(&folder).unwrap();
+        assert!(mark(&folder).is_ok(), "the mark was on another folder of this name");
+        drop(before);
     }
 }

@@ -2,6 +2,7 @@
 
 pub(crate) mod arch;
 pub(crate) mod confined;
+pub(crate) mod flags;
 pub(crate) mod memory;
 pub(crate) mod mount;
 pub(crate) mod namespace;
