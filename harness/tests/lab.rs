@@ -128,6 +128,23 @@ fn damage_that_is_refused_accepted_and_forgotten() {
 }
 
 #[test]
+fn damage_that_does_not_fit_the_file_is_skipped() {
+    let line = "test \"$(cat s)\" = one || { echo s: damaged >&2; exit 1; }";
+    let result = result(&shell("words", line).damage_everything());
+    let skipped = result.counts().get(&Word::Skipped).copied();
+    assert_eq!(result.counts().get(&Word::Refused), Some(&2), "{:?}", result.counts());
+    assert_eq!(skipped, Some(5), "{:?}", result.counts());
+}
+
+#[test]
+fn a_state_that_the_subject_never_changes_is_a_mistake() {
+    let scenario = shell("elsewhere", "echo two > other").kill_everywhere();
+    let error = try_scenario(&scenario, &Plan::All, &Settings::default()).unwrap_err();
+    assert!(error.to_string().contains("never changes its state (s)"), "{error}");
+    assert!(error.to_string().contains("it changes: other"), "{error}");
+}
+
+#[test]
 fn two_writers_at_once() {
     let line = "n=$(cat s); [ -r /crashlab/mark/read ]; echo $((n + 1)) > t.$1; mv t.$1 s";
     let argv = |name: &str| {

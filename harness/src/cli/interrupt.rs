@@ -2,17 +2,17 @@
 
 use std::sync::Once;
 
-use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
 static WATCHED: Once = Once::new();
 
-/// From now on SIGINT and SIGTERM end the run in good order; a second one ends the lab at once, and the kernel ends
+/// From now on SIGINT, SIGTERM and SIGHUP end the run in good order; a second one ends the lab at once, and the kernel ends
 /// what it traces.
 pub(super) fn watch() {
     WATCHED.call_once(|| {
         // Without the handler a signal ends the lab, as it would any program: nothing to complain of.
-        let Ok(mut signals) = Signals::new([SIGINT, SIGTERM]) else {
+        let Ok(mut signals) = Signals::new([SIGINT, SIGTERM, SIGHUP]) else {
             return;
         };
         std::thread::spawn(move || {

@@ -8,6 +8,7 @@ use crate::trace::describe;
 
 /// Records the scenario's subject and prints what it did, an event a line.
 pub(super) fn record(plan: &RecordPlan, out: &mut Output<'_>) -> Code {
+    super::interrupt::watch();
     match recording(plan) {
         Ok(recording) => print(plan, &recording, out),
         Err(error) => {

@@ -55,9 +55,20 @@ pub fn points(events: &[Event], wish: &KillPoint) -> Result<Vec<KillPoint>, Stri
             if *nth as usize <= seen {
                 Ok(vec![wish.clone()])
             } else {
-                Err(format!("the subject passes the mark `{name}` {seen} times"))
+                Err(format!("the subject passes the mark `{name}` {seen} times{}", asked_for(seen)))
             }
         }
+    }
+}
+
+/// What a person should know whose marks are not seen.
+fn asked_for(seen: usize) -> &'static str {
+    match seen {
+        0 => {
+            "; it is seen where access(2) asks for it: `os.access` in Python, `test -r` in a shell, \
+              `fs.existsSync` in Node"
+        }
+        _ => "",
     }
 }
 

@@ -103,6 +103,11 @@ impl Verdict {
         Verdict { word, grade: word.grade(), why: why.into() }
     }
 
+    /// It was not tried, for this reason.
+    pub fn skipped(why: impl Into<String>) -> Verdict {
+        Verdict::new(Word::Skipped, why)
+    }
+
     /// Nothing is known, for this reason.
     pub fn not_measured(why: impl Into<String>) -> Verdict {
         Verdict::new(Word::NotMeasured, why)

@@ -101,7 +101,7 @@ fn tell(group: &Group<'_>, scenario: &str) -> String {
         }
     }
     said(&mut text, &evidence.said);
-    _ = writeln!(text, "    replay: crashlab replay {scenario} {}", first.id);
+    _ = writeln!(text, "    replay: crashlab replay {} {}", quoted(scenario), quoted(&first.id));
     text
 }
 
@@ -112,6 +112,15 @@ pub fn tell_case(case: &Case, scenario: &str) -> String {
         _ = writeln!(text, "    {word}: {what}");
     }
     text
+}
+
+/// A word as a shell takes it.
+fn quoted(word: &str) -> String {
+    let plain = |letter: char| letter.is_ascii_alphanumeric() || "_./@%+=:,-#".contains(letter);
+    match word.chars().all(plain) && !word.starts_with(['-', '#']) {
+        true => word.to_owned(),
+        false => format!("'{}'", word.replace('\'', "'\\''")),
+    }
 }
 
 fn said(text: &mut String, said: &str) {

@@ -59,6 +59,7 @@ impl<W: Write> Reporter for Json<W> {
                     "found": summary.found,
                     "warnings": summary.warnings,
                     "not_measured": summary.not_measured,
+                    "skipped": summary.skipped,
                     "wrong": summary.broken,
                     "unable": summary.unable,
                     "interrupted": summary.interrupted,

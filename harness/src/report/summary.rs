@@ -1,6 +1,6 @@
 //! Counting: what a run came to as a whole, and its exit code.
 
-use crate::judge::{Grade, Word};
+use crate::judge::Word;
 use crate::run::{LabError, ScenarioResult};
 
 /// What counts as a failure beside faults.
@@ -27,6 +27,8 @@ pub struct Summary {
     pub warnings: usize,
     /// Cases that could not be measured.
     pub not_measured: usize,
+    /// Cases that were not tried, for a reason that is told.
+    pub skipped: usize,
     /// Scenarios or builds that are wrong themselves.
     pub broken: usize,
     /// Scenarios for which the lab cannot run here.
@@ -48,7 +50,8 @@ impl Summary {
             holds &=
                 missing.is_empty() && !fault.cases.iter().any(|case| fault.is_unexpected(case));
             for case in &fault.cases {
-                self.not_measured += usize::from(case.verdict.grade == Grade::Unknown);
+                self.not_measured += usize::from(case.verdict.word == Word::NotMeasured);
+                self.skipped += usize::from(case.verdict.word == Word::Skipped);
                 let unexpected =
                     case.warnings.iter().filter(|(word, _)| !fault.expect.contains(word));
                 let unexpected: Vec<Word> = unexpected.map(|(word, _)| *word).collect();
@@ -146,6 +149,10 @@ mod tests {
         let unknown = || result(Word::NotMeasured, &[], &[]);
         assert_eq!(code(&[unknown()], &[], &plain), 3);
         assert_eq!(code(&[unknown(), bad()], &[], &plain), 1);
+        let skipped = || result(Word::Skipped, &[], &[]);
+        assert_eq!(code(&[good(), skipped()], &[], &plain), 0);
+        let deny = Strictness { deny: vec![Word::Skipped], ..Strictness::default() };
+        assert_eq!(code(&[good(), skipped()], &[], &deny), 1);
         let allow = Strictness { allow_not_measured: true, ..Strictness::default() };
         assert_eq!(code(&[unknown()], &[], &allow), 0);
     }

@@ -98,6 +98,7 @@ impl<W: Write> Terminal<W> {
             (summary.broken, "wrong themselves"),
             (summary.unable, "could not run here"),
             (summary.not_measured, "cases not measured"),
+            (summary.skipped, "cases skipped"),
             (summary.warnings, "warnings"),
         ];
         parts.extend(

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::LabError;
 use super::cases::{Case, Evidence, said};
 use super::stage::Stage;
-use crate::fault::damage;
+use crate::fault::damage::{self, DamageError};
 use crate::judge::{Content, Controls, DamageCase, Image, Outcome, judge_damage};
 use crate::recovery::Recoveries;
 use crate::tree::Tree;
@@ -21,18 +21,18 @@ pub struct Damaged {
     outcome: Outcome,
 }
 
-/// Damages the file in `before`, and runs the recovery on it.
+/// Damages the file in `before`, and runs the recovery on it; or says why the damage does not apply to it.
 ///
 /// # Errors
 ///
-/// [`LabError::Scenario`] where the file is not there or the damage does not apply to it.
+/// [`LabError::Scenario`] where the file is not there or there is no such damage.
 pub fn damage(
     stage: &Stage<'_>,
     recoveries: &Recoveries<'_>,
     before: &Tree,
     file: &Path,
     name: &str,
-) -> Result<Damaged, LabError> {
+) -> Result<Result<Damaged, DamageError>, LabError> {
     let scenario = stage.scenario.file.display();
     let image = stage.state.image(before);
     let bytes = image.files.get(file).and_then(Content::bytes).ok_or_else(|| {
@@ -41,14 +41,18 @@ pub fn damage(
             file.display()
         ))
     })?;
-    let bytes = damage::apply(name, bytes)
+    let bytes = match damage::apply(name, bytes) {
+        Err(error @ DamageError::DoesNotApply { .. }) => return Ok(Err(error)),
+        other => other,
+    };
+    let bytes = bytes
         .map_err(|error| LabError::Scenario(format!("{scenario}: {}: {error}", file.display())))?;
     let mut damaged = image;
     damaged.files.insert(file.to_owned(), Content::Bytes(bytes.into()));
     let tree = stage.state.put(&damaged, before, before);
     let outcome = recoveries.on(&tree)?;
     let (name, file, before) = (name.to_owned(), file.to_owned(), Arc::new(before.clone()));
-    Ok(Damaged { name, file, before, image: damaged, outcome })
+    Ok(Ok(Damaged { name, file, before, image: damaged, outcome }))
 }
 
 impl Damaged {

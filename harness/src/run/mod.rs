@@ -58,6 +58,7 @@ impl LabError {
     fn failed(file: &std::path::Path, what: &str, end: &crate::subject::End) -> LabError {
         let mut text = format!("{}: {what} fails without any fault: {}", file.display(), end.exit);
         for line in crate::judge::last_lines(end, 6) {
+            let line: String = line.chars().take(400).collect();
             text += &format!("\n    {line}");
         }
         LabError::Scenario(text)

@@ -1,6 +1,7 @@
 //! One scenario from its first command to its last verdict.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use super::cases::Case;
@@ -11,10 +12,11 @@ use super::overlap::{Overlapped, overlap};
 use super::plain::{alert, idle};
 use super::stage::{Stage, show};
 use super::{LabError, Settings, check_interrupt};
-use crate::judge::{Controls, Grade, Word, metadata_changes, versions};
+use crate::judge::{Controls, Grade, Verdict, Word, metadata_changes, versions};
 use crate::recording::Recording;
 use crate::recovery::Recoveries;
 use crate::scenario::{Fault, FaultKind, KillPoint, Scenario};
+use crate::tree::{Model, difference};
 
 /// Which cases of a scenario are wanted.
 #[derive(Debug, Clone, Default)]
@@ -96,7 +98,7 @@ impl ScenarioResult {
     /// Else, with the findings as the command prints them.
     pub fn assert_held(&self) {
         let bad = |fault: &FaultResult| {
-            let unknown = |case: &Case| case.verdict.grade == Grade::Unknown;
+            let unknown = |case: &Case| case.verdict.word == Word::NotMeasured;
             let bad = |case: &Case| fault.is_unexpected(case) || unknown(case);
             fault.cases.iter().any(bad) || !fault.missing().is_empty()
         };
@@ -209,7 +211,27 @@ fn record(stage: &Stage<'_>, before: &crate::tree::Tree) -> Result<Recording, La
         let what = format!("the subject {}", show(&stage.scenario.subject.command));
         return Err(LabError::failed(&stage.scenario.file, &what, end));
     }
+    must_account(&recording, stage)?;
     Ok(recording)
+}
+
+/// Every change that the run left must be in its log: what the tracer did not see is no pass.
+fn must_account(recording: &Recording, stage: &Stage<'_>) -> Result<(), LabError> {
+    let unseen = |what: String| {
+        let gaps: Vec<&str> = recording.trace.gaps.iter().map(|gap| gap.what.as_str()).collect();
+        let gaps = if gaps.is_empty() { String::new() } else { format!(" ({})", gaps.join("; ")) };
+        LabError::Lab(format!("{}: {what}{gaps}", stage.scenario.file.display()))
+    };
+    let mut model = Model::new(&recording.before);
+    for event in &recording.trace.events {
+        model.apply(event).map_err(|misfit| unseen(misfit.to_string()))?;
+    }
+    match difference(&model.tree(), &recording.after).first() {
+        Some(first) => {
+            Err(unseen(format!("the op log does not account for what the run left: {first}")))
+        }
+        None => Ok(()),
+    }
 }
 
 fn needs_controls(fault: &Fault) -> bool {
@@ -252,6 +274,7 @@ fn try_fault(
     let one = |case: Case| vec![Pending::Judged(Box::new(case))];
     match (&fault.kind, controls) {
         (FaultKind::Kill { at }, Some(controls)) => {
+            must_change(ground, fault)?;
             let wanted = wished(at, plan);
             let places = ground.places(&wanted)?;
             let places = places.iter().filter(|place| plan.wants(&format!("kill@{place}")));
@@ -261,9 +284,7 @@ fn try_fault(
         }
         (FaultKind::Damage { file, damages }, _) => {
             let damages = damages.iter().filter(|name| plan.wants(&format!("damage:{name}")));
-            let one =
-                |name: &String| damage(stage, ground.recoveries, &recording.before, file, name);
-            damages.map(|name| Ok(Pending::Damaged(Box::new(one(name)?)))).collect()
+            damages.map(|name| try_damage(ground, file, name)).collect()
         }
         (FaultKind::Overlap { name, processes, order }, _)
             if plan.wants(&format!("overlap:{name}")) =>
@@ -279,6 +300,38 @@ fn try_fault(
         }
         _ => Ok(Vec::new()),
     }
+}
+
+/// A damage that does not fit the file is skipped, with the reason; it is no pass.
+fn try_damage(ground: &Ground<'_>, file: &Path, name: &str) -> Result<Pending, LabError> {
+    let before = &ground.recording.before;
+    Ok(match damage(ground.stage, ground.recoveries, before, file, name)? {
+        Ok(damaged) => Pending::Damaged(Box::new(damaged)),
+        Err(why) => Pending::Judged(Box::new(Case {
+            id: format!("damage:{name}"),
+            verdict: Verdict::skipped(why.to_string()),
+            warnings: Vec::new(),
+            evidence: Default::default(),
+        })),
+    })
+}
+
+/// A kill of a run that leaves its state alone tries nothing, which must not look like a pass.
+fn must_change(ground: &Ground<'_>, fault: &Fault) -> Result<(), LabError> {
+    if !ground.versions.changed.is_empty() || !fault.expect.is_empty() {
+        return Ok(());
+    }
+    let list = |paths: &mut dyn Iterator<Item = String>| paths.collect::<Vec<_>>().join(", ");
+    let state = list(&mut ground.stage.state.paths.iter().map(|path| path.display().to_string()));
+    let (before, after) = (&ground.recording.before, &ground.recording.after);
+    let changed = after.nodes.iter().filter(|(path, node)| before.nodes.get(*path) != Some(*node));
+    let wrote = list(&mut changed.map(|(path, _)| path.display().to_string()));
+    let wrote = if wrote.is_empty() { "nothing".to_owned() } else { wrote };
+    Err(LabError::Scenario(format!(
+        "{}: the undisturbed run never changes its state ({state}), so no kill of it can show \
+         anything; it changes: {wrote}; is `state` spelled as the program spells it?",
+        ground.stage.scenario.file.display()
+    )))
 }
 
 /// A case that was asked for by its id need not be among the scenario's own places.

@@ -68,7 +68,7 @@ impl<'a> Stage<'a> {
     /// [`LabError::Scenario`] where a setup command fails.
     pub fn prepare(&self) -> Result<Tree, LabError> {
         let mut tree = match &self.scenario.subject.files {
-            Some(folder) => tree::read(folder)?,
+            Some(folder) => as_ones_own(tree::read(folder)?),
             None => self.empty()?,
         };
         for command in &self.scenario.subject.setup {
@@ -85,9 +85,8 @@ impl<'a> Stage<'a> {
     }
 
     fn empty(&self) -> Result<Tree, LabError> {
-        let folder = tempfile::tempdir()
-            .map_err(|error| LabError::Lab(format!("no temporary folder: {error}")))?;
-        Ok(tree::read(folder.path())?)
+        self.sandbox.reset()?;
+        Ok(self.sandbox.snapshot()?)
     }
 
     /// Runs commands together in the folder as `tree` has it; gives what they did and the tree that they left.
@@ -207,6 +206,17 @@ impl<'a> Stage<'a> {
         );
         env.into_iter().collect()
     }
+}
+
+/// An ordinary user cannot give files away: a copy of them is its own, as with `cp -r`.
+fn as_ones_own(mut tree: Tree) -> Tree {
+    let (uid, gid) = (nix::unistd::geteuid(), nix::unistd::getegid());
+    if !uid.is_root() {
+        for node in tree.nodes.values_mut() {
+            (node.uid, node.gid) = (uid.as_raw(), gid.as_raw());
+        }
+    }
+    tree
 }
 
 /// Folders that must not be hidden from the programs: the scenario's own, and those that they are started from.
