@@ -227,3 +227,27 @@ fn writers_in_place_leave_what_none_of_them_wrote() {
     let order = [("a", Until::Mark("cut".into())), ("b", Until::End), ("a", Until::End)];
     assert_eq!(overlap(line, &order), Word::Torn);
 }
+
+#[test]
+fn a_promise_after_the_save_is_kept() {
+    let line = "cat s >/dev/null; echo two > t; mv t s; echo saved; : > o; rm o";
+    let mut scenario = recovered_by(shell("after", line), "cat s");
+    scenario.subject.ack = vec!["^saved".into()];
+    assert_eq!(words(scenario), [Word::Old, Word::New]);
+}
+
+#[test]
+fn an_end_in_place_stands_in_killed_runs_too() {
+    let line = "cat s >/dev/null; printf 0 | dd of=s conv=notrunc 2>/dev/null; : > o; rm o";
+    let scenario = shell("drain", line).setup("printf 1 > s");
+    let scenario = recovered_by(scenario, "test -e s || printf 0 > s; cat s");
+    assert_eq!(words(scenario), [Word::Old, Word::New]);
+}
+
+#[test]
+fn a_cut_append_is_torn() {
+    let line = "cat s >/dev/null; head -c 9000 /dev/zero | tr '\\0' a | \
+                dd of=s bs=9000 iflag=fullblock oflag=append conv=notrunc 2>/dev/null";
+    let scenario = recovered_by(shell("cut", line).setup("printf x > s"), "cat s");
+    assert!(words(scenario).contains(&Word::Torn));
+}

@@ -21,7 +21,7 @@ pub struct Side {
 impl Side {
     /// It gave up and changed nothing.
     pub fn refused(&self) -> bool {
-        !self.exit.success() && self.exit != Exit::TimedOut && !self.changed_state
+        matches!(self.exit, Exit::Code(code) if code != 0) && !self.changed_state
     }
 }
 

@@ -254,7 +254,9 @@ impl<'a> Finder<'a> {
                 let Some(inode) = self.model.inode(*file) else {
                     return;
                 };
-                if self.dirty.contains(&inode) && !self.unfinished.contains_key(&inode) {
+                if self.dirty.contains(&inode)
+                    && self.unfinished.get(&inode) != Some(&Begun::Truncated)
+                {
                     self.file_version(inode, Origin::Sync, position);
                 }
             }

@@ -76,8 +76,13 @@ impl FirstRound {
     ///
     /// As [`Stage::run`].
     pub fn finish(mut self, recoveries: &Recoveries<'_>) -> Result<Controls, LabError> {
-        for (tree, image) in &self.again {
+        for (position, (tree, image)) in self.again.iter().enumerate() {
             let second = recoveries.stage().outcome(recoveries.command(), tree)?;
+            // The first is that from no file, which may fail.
+            if position > 0 {
+                let which = if position == 1 { "start" } else { "end" };
+                must_succeed(recoveries, &second, which)?;
+            }
             self.controls.masks.learn(image, &second.image);
         }
         Ok(self.controls)

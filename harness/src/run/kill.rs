@@ -13,7 +13,7 @@ use crate::judge::{
     Controls, CrashCase, Image, Outcome, Promises, Verdict, Versions, Word, judge_crash,
     metadata_changes, versions,
 };
-use crate::op::{Event, What};
+use crate::op::{Event, OpKind, What};
 use crate::recording::{Recording, Trace};
 use crate::recovery::Recoveries;
 use crate::scenario::KillPoint;
@@ -92,6 +92,9 @@ impl Ground<'_> {
         let (mut trace, left) =
             self.stage.run(subject, &self.recording.before, false, &mut director)?;
         trace.events.truncate(end_of_life(&trace.events, point));
+        if matches!(point, KillPoint::Inside(..)) {
+            forget_append(&mut trace.events);
+        }
         let mut unseen = self.unseen(&trace, &left, director.reached);
         let own = versions(
             &self.recording.before,
@@ -120,8 +123,14 @@ impl Ground<'_> {
         let same = own.all.len() <= known.len()
             && own.all.iter().zip(known).all(|(own, known)| own.image == known.image);
         if same {
+            // What the recording came to at its end stands for certain, also where this run only closed it.
+            for (own, known) in own.all.iter_mut().zip(known) {
+                own.origin = known.origin;
+            }
             own.all.extend(known[own.all.len()..].iter().cloned());
         }
+        // Where no later version comes, a promise of the next one is a promise of the last.
+        own.promised = own.promised.min(own.all.len().max(known.len()).saturating_sub(1));
         for (path, contents) in &self.versions.of_file {
             own.of_file.entry(path.clone()).or_default().extend(contents.iter().cloned());
         }
@@ -253,6 +262,15 @@ fn end_of_life(events: &[Event], point: &KillPoint) -> usize {
         _ => matches!(event.what, What::Op(_)),
     };
     events.iter().rposition(is_last).map_or(0, |last| last + 1)
+}
+
+/// A write that was cut in two is no whole append.
+fn forget_append(events: &mut [Event]) {
+    if let Some(What::Op(op)) = events.last_mut().map(|event| &mut event.what)
+        && let OpKind::Write { append, .. } = &mut op.kind
+    {
+        *append = false;
+    }
 }
 
 /// Of the events before a crash point, those that tell a reader where it lies.
