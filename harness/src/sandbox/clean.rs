@@ -122,7 +122,7 @@ mod tests {
         fs::create_dir_all(top.join("closed/inner/innermost")).unwrap();
         fs::write(top.join("closed/inner/file"), "").unwrap();
         for path in ["closed/inner/innermost", "closed/inner/file", "closed/inner", "closed", ""] {
-            fs::set_permissions(top.join(path), fs::Permissions::from_mode(0)).unwrap();
+            fs::set_permissions(top.join(path), fs::Permissions::from_mode(0o000)).unwrap();
         }
         remove(&top).unwrap();
         assert!(!top.exists());
