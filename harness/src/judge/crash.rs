@@ -14,8 +14,6 @@ pub struct CrashCase<'a> {
     pub controls: &'a Controls,
     /// The state files at the crash point.
     pub survivor: &'a Image,
-    /// The crash point: the number of the last op that was done.
-    pub after_op: u32,
     /// An op that changes the tree was done since the survivor's version stood.
     pub stepped_on: bool,
     /// What the recovery made of it.

@@ -19,7 +19,7 @@ use crate::recovery::Recoveries;
 use crate::scenario::KillPoint;
 use crate::subject::Exit;
 use crate::trace::describe;
-use crate::tree::{Model, Tree, difference};
+use crate::tree::{Tree, unaccounted};
 
 /// How many events before the crash point are told.
 const EVENTS_TOLD: usize = 8;
@@ -147,14 +147,7 @@ impl Ground<'_> {
         if let Some(gap) = trace.gaps.iter().find(|gap| gap.path.is_some()) {
             return Some(format!("the tracer could not see: {}", gap.what));
         }
-        let mut model = Model::new(&self.recording.before);
-        if let Some(misfit) = trace.events.iter().find_map(|event| model.apply(event).err()) {
-            return Some(misfit.to_string());
-        }
-        let differences = difference(&model.tree(), left);
-        differences
-            .first()
-            .map(|first| format!("the op log does not account for the tree that was left: {first}"))
+        unaccounted(&self.recording.before, &trace.events, left)
     }
 
     fn recover(&self, left: &Arc<Tree>) -> Result<After, LabError> {
@@ -218,7 +211,6 @@ impl Killed {
             versions: &self.versions,
             controls,
             survivor: &self.survivor,
-            after_op: last_op(&self.trace.events),
             stepped_on: self.stepped_on(),
             outcome: &after.outcome,
             check_failed: after.check_failed.as_deref(),
@@ -279,14 +271,6 @@ fn is_telling(event: &Event) -> bool {
         event.what,
         What::Spawned { .. } | What::Executed { .. } | What::Ended { .. } | What::Read { .. }
     )
-}
-
-fn last_op(events: &[Event]) -> u32 {
-    let numbers = events.iter().filter_map(|event| match &event.what {
-        What::Op(op) => Some(op.number),
-        _ => None,
-    });
-    numbers.max().unwrap_or(0)
 }
 
 /// More lines in a counted file than after any undisturbed run.

@@ -16,7 +16,7 @@ use crate::judge::{Controls, Grade, Verdict, Word, metadata_changes, versions};
 use crate::recording::Recording;
 use crate::recovery::Recoveries;
 use crate::scenario::{Fault, FaultKind, KillPoint, Scenario};
-use crate::tree::{Model, difference};
+use crate::tree::unaccounted;
 
 /// Which cases of a scenario are wanted.
 #[derive(Debug, Clone, Default)]
@@ -217,21 +217,13 @@ fn record(stage: &Stage<'_>, before: &crate::tree::Tree) -> Result<Recording, La
 
 /// Every change that the run left must be in its log: what the tracer did not see is no pass.
 fn must_account(recording: &Recording, stage: &Stage<'_>) -> Result<(), LabError> {
-    let unseen = |what: String| {
-        let gaps: Vec<&str> = recording.trace.gaps.iter().map(|gap| gap.what.as_str()).collect();
-        let gaps = if gaps.is_empty() { String::new() } else { format!(" ({})", gaps.join("; ")) };
-        LabError::Lab(format!("{}: {what}{gaps}", stage.scenario.file.display()))
+    let Some(what) = unaccounted(&recording.before, &recording.trace.events, &recording.after)
+    else {
+        return Ok(());
     };
-    let mut model = Model::new(&recording.before);
-    for event in &recording.trace.events {
-        model.apply(event).map_err(|misfit| unseen(misfit.to_string()))?;
-    }
-    match difference(&model.tree(), &recording.after).first() {
-        Some(first) => {
-            Err(unseen(format!("the op log does not account for what the run left: {first}")))
-        }
-        None => Ok(()),
-    }
+    let gaps: Vec<&str> = recording.trace.gaps.iter().map(|gap| gap.what.as_str()).collect();
+    let gaps = if gaps.is_empty() { String::new() } else { format!(" ({})", gaps.join("; ")) };
+    Err(LabError::Lab(format!("{}: {what}{gaps}", stage.scenario.file.display())))
 }
 
 fn needs_controls(fault: &Fault) -> bool {

@@ -11,7 +11,7 @@ mod model;
 mod snapshot;
 
 pub use diff::{Change, Difference, compare_bytes, difference};
-pub use model::{Inode, Misfit, Model};
+pub use model::{Inode, Misfit, Model, unaccounted};
 pub use snapshot::{SnapshotError, read, read_own, write_out};
 
 /// A folder and all below it. Keys are relative; the folder itself is the empty path.

@@ -67,6 +67,17 @@ const INSERT_RANGE: i32 = 0x20;
 
 type Result<T> = std::result::Result<T, (PathBuf, &'static str)>;
 
+/// What a run left at `after` that its log does not account for, in words; `None` where log and disk agree.
+pub fn unaccounted(before: &Tree, events: &[Event], after: &Tree) -> Option<String> {
+    let mut model = Model::new(before);
+    if let Some(misfit) = events.iter().find_map(|event| model.apply(event).err()) {
+        return Some(misfit.to_string());
+    }
+    let differences = super::difference(&model.tree(), after);
+    let first = differences.first()?;
+    Some(format!("the op log does not account for what the run left: {first}"))
+}
+
 impl Model {
     /// The model of a tree.
     pub fn new(tree: &Tree) -> Model {
