@@ -5,7 +5,7 @@
 //! Paths are relative to the watched folder (the work folder), with every link on the way resolved but for the last
 //! component where the call itself does not follow it.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -391,6 +391,32 @@ impl OpKind {
                 | OpKind::Lock { .. }
                 | OpKind::Utimens { .. }
         )
+    }
+
+    /// The path by which the op is told: the new one where there are two, none where there is none yet.
+    pub fn path(&self) -> Option<&Path> {
+        match self {
+            OpKind::Create { path, .. } => path.as_deref(),
+            OpKind::Rename { to: path, .. }
+            | OpKind::Link { to: path, .. }
+            | OpKind::Write { path, .. }
+            | OpKind::Truncate { path, .. }
+            | OpKind::Allocate { path, .. }
+            | OpKind::Symlink { path, .. }
+            | OpKind::Unlink { path }
+            | OpKind::Mkdir { path, .. }
+            | OpKind::Rmdir { path }
+            | OpKind::Mknod { path, .. }
+            | OpKind::Chmod { path, .. }
+            | OpKind::Chown { path, .. }
+            | OpKind::Utimens { path }
+            | OpKind::Xattr { path, .. }
+            | OpKind::Sync { path, .. }
+            | OpKind::SyncFolder { path }
+            | OpKind::SyncRange { path, .. }
+            | OpKind::Lock { path, .. } => Some(path),
+            OpKind::SyncAll => None,
+        }
     }
 
     /// The file that the op is on, if it is on an open file rather than on a name.

@@ -1,5 +1,7 @@
 //! Kill: SIGKILL for every process of the subject, at one place of its run.
 
+use std::collections::BTreeSet;
+
 use crate::op::{Event, Op, OpKind, What};
 use crate::scenario::KillPoint;
 use crate::trace::{Director, Step};
@@ -9,16 +11,21 @@ pub const WRITE_STEP_BYTES: u64 = 4096;
 /// At most so many places inside one write, spread evenly.
 pub const PLACES_IN_WRITE_MAX: usize = 64;
 
-/// The places that a wish stands for in this recording, in the order of the log.
+/// The places that a wish stands for in this recording, in the order of the log. `promising` are the positions (how
+/// many events came up to there) of outputs that promise more than what was promised before.
 ///
 /// # Errors
 ///
 /// What the recording lacks, where the wish names something that it does not have.
-pub fn points(events: &[Event], wish: &KillPoint) -> Result<Vec<KillPoint>, String> {
+pub fn points(
+    events: &[Event],
+    promising: &BTreeSet<usize>,
+    wish: &KillPoint,
+) -> Result<Vec<KillPoint>, String> {
     let ops = || events.iter().filter_map(op_of);
     let count = ops().count();
     match wish {
-        KillPoint::All => Ok(every_place(events)),
+        KillPoint::All => Ok(every_place(events, promising)),
         KillPoint::After(number) if *number as usize <= count => Ok(vec![wish.clone()]),
         KillPoint::After(number) => {
             Err(format!("there is no op {number}: the recording has {count}"))
@@ -45,6 +52,14 @@ pub fn points(events: &[Event], wish: &KillPoint) -> Result<Vec<KillPoint>, Stri
                 Ok(vec![wish.clone()])
             } else {
                 Err(format!("the recording has {seen} ops of kind `{word}`"))
+            }
+        }
+        KillPoint::Output(nth) => {
+            let seen = events.iter().filter(|event| is_output(event)).count();
+            if *nth as usize <= seen {
+                Ok(vec![wish.clone()])
+            } else {
+                Err(format!("the subject prints {seen} times"))
             }
         }
         KillPoint::Mark(name, nth) => {
@@ -79,11 +94,24 @@ fn op_of(event: &Event) -> Option<&Op> {
     }
 }
 
-fn every_place(events: &[Event]) -> Vec<KillPoint> {
+fn is_output(event: &Event) -> bool {
+    matches!(event.what, What::Output { .. })
+}
+
+/// An output is a place of its own where it promises more: the tree is that of the place before, what must survive is
+/// not.
+fn every_place(events: &[Event], promising: &BTreeSet<usize>) -> Vec<KillPoint> {
     let mut places = vec![KillPoint::After(0)];
+    let mut outputs = 0;
     let mut marks: std::collections::HashMap<&str, u32> = std::collections::HashMap::new();
-    for event in events {
+    for (position, event) in (1..).zip(events) {
         match &event.what {
+            What::Output { .. } => {
+                outputs += 1;
+                if promising.contains(&position) {
+                    places.push(KillPoint::Output(outputs));
+                }
+            }
             What::Op(op) => {
                 if let OpKind::Write { offset, data, .. } = &op.kind {
                     let inside = cuts(*offset, data.len() as u64);
@@ -158,6 +186,7 @@ impl Director for KillAt {
                 op.number == number
             }
             (KillPoint::Kind(word, nth), What::Op(op)) => self.count(op.kind.word() == word, nth),
+            (KillPoint::Output(nth), What::Output { .. }) => self.count(true, nth),
             (KillPoint::Mark(name, nth), What::Mark(mark)) => self.count(*mark == name, nth),
             _ => false,
         };

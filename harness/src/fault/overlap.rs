@@ -30,21 +30,15 @@ impl Turns {
         Turns { turns, at: 0, gone: false, held: Vec::new() }
     }
 
-    /// A turn ended by its mark that never came: the process and the mark.
-    pub fn never_reached(&self) -> Option<(usize, &str)> {
-        let wanted = self
-            .turns
-            .iter()
-            .filter_map(|(process, mark)| mark.as_ref().map(|mark| (*process, mark.as_str())));
-        let mut wanted: Vec<_> = wanted.collect();
-        for (process, mark) in &self.held {
-            if let Some(at) =
-                wanted.iter().position(|(other, name)| other == process && name == mark)
-            {
-                wanted.remove(at);
-            }
-        }
-        wanted.into_iter().next()
+    /// Turns that were to end by a mark that never came: the process and the mark.
+    pub fn never_reached(&self) -> impl Iterator<Item = (usize, &str)> {
+        let mut held = self.held.clone();
+        self.turns.iter().filter_map(|(process, mark)| Some((*process, mark.as_deref()?))).filter(
+            move |(process, mark)| {
+                let at = held.iter().position(|(other, name)| other == process && name == mark);
+                at.map(|at| held.swap_remove(at)).is_none()
+            },
+        )
     }
 }
 

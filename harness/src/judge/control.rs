@@ -1,12 +1,14 @@
 //! Controls: where the recovery ends without any fault, from each version and from no file at all.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
+use std::path::PathBuf;
 
-use super::image::Image;
+use super::image::{Content, Follower, Image, Shapes};
 use super::mask::Masks;
 use super::repeat::Counts;
 use super::version::Versions;
 use super::{Outcome, State};
+use crate::op::{Event, OpKind, What};
 use crate::subject::End;
 
 /// The undisturbed ends that crash states are held against.
@@ -18,6 +20,8 @@ pub struct Controls {
     pub none: Outcome,
     /// What differs between equal controls.
     pub masks: Masks,
+    /// Paths that stand where some control ends.
+    pub shapes: Shapes,
     /// The run began with some state file.
     pub began_with_state: bool,
 }
@@ -85,37 +89,29 @@ pub fn last_lines(end: &End, most: usize) -> Vec<String> {
     if said.is_empty() { lines(&end.stdout) } else { said }
 }
 
-/// Whether a run read a state file, or looked in vain for one, before it changed any.
-pub fn reads_first(
-    outcome_start: &super::Tree,
-    events: &[crate::op::Event],
-    state: &State,
-) -> bool {
-    use crate::op::What;
-    let mut model = crate::tree::Model::new(outcome_start);
-    let mut is_state = |event: &crate::op::Event| -> Option<bool> {
-        let file = match &event.what {
-            What::Read { file, .. } => Some(*file),
-            What::Op(op) if op.kind.changes() => op.kind.file(),
-            _ => None,
+/// Whether a run read every state file, or looked in vain for it, before it changed it. A run that begins with no state
+/// at all has nothing to read.
+pub fn reads_first(start: &super::Tree, events: &[Event], state: &State) -> bool {
+    let mut at = Follower::new(start, state);
+    let begun = at.image.clone();
+    let mut known: BTreeSet<PathBuf> = BTreeSet::new();
+    for event in events {
+        let Ok(changed) = at.apply(event) else {
+            return true;
         };
-        let before = file.and_then(|file| model.inode(file));
-        if let What::Op(op) = &event.what
-            && op.kind.changes()
+        let is_there =
+            |path: &&PathBuf| begun.files.get(*path).is_some_and(|it| *it != Content::Absent);
+        // What is appended leaves what was there.
+        let appends = matches!(&event.what, What::Op(op) if matches!(op.kind, OpKind::Write { append: true, .. }));
+        if !appends && changed.iter().filter(is_there).any(|path| !known.contains(path)) {
+            return false;
+        }
+        known.extend(changed);
+        if let What::Read { file, .. } = &event.what
+            && let Some(inode) = at.model.inode(*file)
         {
-            let image = state.image_of(&model);
-            if model.apply(event).is_err() {
-                return None;
-            }
-            return (state.image_of(&model) != image).then_some(false);
+            known.extend(state.paths_of(&at.model, inode));
         }
-        if model.apply(event).is_err() {
-            return None;
-        }
-        let inode = before.or_else(|| file.and_then(|file| model.inode(file)))?;
-        state.path_of(&model, inode).map(|_| true)
-    };
-    let first = events.iter().find_map(&mut is_state);
-    let began_with_nothing = state.image(outcome_start).is_nothing();
-    first.unwrap_or(true) || began_with_nothing
+    }
+    true
 }

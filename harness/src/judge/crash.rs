@@ -1,9 +1,12 @@
 //! The verdict on a crash state: what survived, and where the recovery took it.
 
+use std::path::{Path, PathBuf};
+
 use super::control::{Controls, account};
 use super::repeat::Counts;
 use super::version::Versions;
-use super::{Content, Image, Outcome, Verdict, Word};
+use super::{Content, Image, Outcome, State, Verdict, Word};
+use crate::op::What;
 
 /// A crash state with all that is needed to judge it.
 #[derive(Debug)]
@@ -22,8 +25,8 @@ pub struct CrashCase<'a> {
     pub check_failed: Option<&'a str>,
     /// More of a counted effect than in any control, in words.
     pub effect_repeated: Option<&'a str>,
-    /// The state paths, for refusals.
-    pub files: &'a [std::path::PathBuf],
+    /// Which files are state.
+    pub state: &'a State,
 }
 
 /// Judges by the first verdict that fits.
@@ -33,7 +36,8 @@ pub fn judge_crash(case: &CrashCase<'_>) -> Verdict {
     if outcome.hung() {
         return Verdict::new(Word::Hung, "the recovery did not end within its time");
     }
-    if outcome.refuses(case.files) && outcome.image == *case.survivor {
+    let files = case.state.paths.iter().chain(case.survivor.files.keys());
+    if outcome.refuses(files) && outcome.image == *case.survivor {
         return Verdict::new(Word::Refused, format!("the recovery gave up: {}", account(outcome)));
     }
     if view.is_allowed_version()
@@ -46,6 +50,13 @@ pub fn judge_crash(case: &CrashCase<'_>) -> Verdict {
     if !view.is_version() && view.proved_end() {
         return view
             .checked(Word::Recovered, "what survived is no version, and the recovery mended it");
+    }
+    if let Some(journal) = view.journal()
+        && view.is_allowed_version()
+        && view.proved_end()
+    {
+        let why = format!("the recovery ended as from another version, by {}", journal.display());
+        return view.checked(Word::Recovered, &why);
     }
     if let Some(repeated) = view.repeated() {
         return Verdict::new(Word::Repeated, repeated);
@@ -76,8 +87,12 @@ pub fn judge_crash(case: &CrashCase<'_>) -> Verdict {
 /// What the rules ask of a case, worked out once.
 struct View<'a> {
     case: &'a CrashCase<'a>,
+    /// What survived of the state files, without temp and lock files that happened to be there.
+    survivor: Image,
     /// Versions that were not struck off.
     standing: Vec<bool>,
+    /// How many versions are older than the last one promised.
+    promised: usize,
     /// Where the recovery ended, masked.
     end: Image,
     none: Option<Image>,
@@ -85,10 +100,22 @@ struct View<'a> {
 
 impl<'a> View<'a> {
     fn of(case: &'a CrashCase<'a>) -> View<'a> {
+        let standing = case.controls.standing(case.versions);
+        let promised = case.versions.promised;
+        // A promise of what was struck off is one of what stood before it.
+        let promised = match standing.get(promised) {
+            Some(false) => standing[..promised].iter().rposition(|stands| *stands).unwrap_or(0),
+            _ => promised,
+        };
+        let shapes = &case.versions.shapes;
+        let familiar = |path: &Path| shapes.contains(path) || case.controls.shapes.contains(path);
+        let end = case.state.without_strangers(&case.outcome.image, familiar);
         View {
             case,
-            standing: case.controls.standing(case.versions),
-            end: case.controls.masks.apply(&case.outcome.image),
+            survivor: case.state.without_strangers(case.survivor, |path| shapes.contains(path)),
+            standing,
+            promised,
+            end: case.controls.masks.apply(&end),
             none: case.controls.end_from_none(),
         }
     }
@@ -96,7 +123,7 @@ impl<'a> View<'a> {
     /// Positions of the versions that the survivor equals.
     fn positions(&self) -> impl Iterator<Item = usize> {
         let all = self.case.versions.all.iter().zip(&self.standing).enumerate();
-        all.filter(|(_, (version, stands))| **stands && version.image == *self.case.survivor)
+        all.filter(|(_, (version, stands))| **stands && version.image == self.survivor)
             .map(|(position, _)| position)
     }
 
@@ -105,19 +132,19 @@ impl<'a> View<'a> {
     }
 
     fn is_allowed_version(&self) -> bool {
-        self.positions().any(|position| position >= self.case.versions.promised)
+        self.positions().any(|position| position >= self.promised)
     }
 
     /// The end is the survivor's own R(v), or ends cannot tell and the surviving bytes alone count.
     fn ends_right(&self) -> bool {
-        let own = self.case.controls.end(self.case.survivor);
+        let own = self.case.controls.end(&self.survivor);
         own.as_ref() == Some(&self.end) || !self.case.controls.ends_are_stable()
     }
 
     /// An end that is an allowed R(v) and could not have come about without the file.
     fn proved_end(&self) -> bool {
         let controls = self.case.controls;
-        let promised = self.case.versions.promised;
+        let promised = self.promised;
         let end_of = |position: usize| controls.end(&self.case.versions.all[position].image);
         let is_end = |position: &usize| {
             self.standing[*position] && end_of(*position).as_ref() == Some(&self.end)
@@ -131,6 +158,20 @@ impl<'a> View<'a> {
             && !older
             && self.case.effect_repeated.is_none()
             && (promised..self.case.versions.all.len()).any(|position| is_end(&position))
+    }
+
+    /// A file that is no state, that the crash left and that the recovery read: what it tells, such as a rollback
+    /// journal, takes a whole version to another one. The undisturbed recovery from that version has no such file.
+    fn journal(&self) -> Option<&Path> {
+        let outcome = self.case.outcome;
+        let undisturbed = self.case.controls.of_version.get(&self.survivor)?;
+        outcome.trace.events.iter().find_map(|event| match &event.what {
+            What::Read { path, .. } if !outcome.image.files.contains_key(path) => {
+                let left = outcome.start.get(path);
+                (left.is_some() && left != undisturbed.start.get(path)).then_some(path.as_path())
+            }
+            _ => None,
+        })
     }
 
     fn standing_verdict(&self) -> Verdict {
@@ -154,16 +195,17 @@ impl<'a> View<'a> {
         }
     }
 
-    /// Each file by itself is whole, and something stands in the end more often than it may.
+    /// A counted effect happened more often than it may; or each file by itself is whole, and something stands in the
+    /// end more often than it may.
     fn repeated(&self) -> Option<String> {
-        let whole = |(path, content): (&std::path::PathBuf, &Content)| {
+        let whole = |(path, content): (&PathBuf, &Content)| {
             self.case.versions.of_file.get(path).is_some_and(|known| known.contains(content))
         };
-        if !(self.is_version() || self.case.survivor.files.iter().all(whole)) {
-            return None;
-        }
         if let Some(effect) = self.case.effect_repeated {
             return Some(effect.to_owned());
+        }
+        if !(self.is_version() || self.survivor.files.iter().all(whole)) {
+            return None;
         }
         let counts = self.case.controls.counts();
         Counts::of(&self.case.outcome.image).repeated(counts.iter())
@@ -187,7 +229,7 @@ impl<'a> View<'a> {
     }
 
     fn lost(&self) -> Option<String> {
-        let promised = self.case.versions.promised;
+        let promised = self.promised;
         if self.positions().any(|position| position < promised) {
             return Some("what survived is older than what had been acknowledged".to_owned());
         }

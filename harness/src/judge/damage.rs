@@ -1,5 +1,7 @@
 //! The verdict on a damaged file: the recovery must refuse it, by name, and leave its bytes alone.
 
+use std::path::PathBuf;
+
 use super::control::{Controls, account};
 use super::{Image, Outcome, Verdict, Word};
 
@@ -12,8 +14,8 @@ pub struct DamageCase<'a> {
     pub damaged: &'a Image,
     /// What the recovery made of it.
     pub outcome: &'a Outcome,
-    /// The state paths, the damaged one among them.
-    pub files: &'a [std::path::PathBuf],
+    /// The damaged file, and the state path by which the scenario names it, which can be a folder's.
+    pub files: &'a [PathBuf],
 }
 
 /// Judges by the first verdict that fits.
@@ -28,11 +30,11 @@ fn judge(case: &DamageCase<'_>) -> Verdict {
     if outcome.hung() {
         return Verdict::new(Word::Hung, "the recovery did not end within its time");
     }
-    if outcome.refuses(case.files) && untouched {
+    if outcome.refuses(case.files.iter()) && untouched {
         return Verdict::new(Word::Refused, account(outcome));
     }
     if !outcome.success() {
-        let why = match (outcome.refuses(case.files), untouched) {
+        let why = match (outcome.refuses(case.files.iter()), untouched) {
             (true, false) => "the recovery named the file, but changed its bytes",
             (false, false) => "the recovery failed without naming the file, and changed its bytes",
             _ => "the recovery failed without naming the file",

@@ -1,18 +1,21 @@
 //! An image: the bytes of the state files, which is all that verdicts compare.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::mem::discriminant;
 use std::path::{Path, PathBuf};
 
-use crate::op::Data;
-use crate::tree::{Inode, Model, Node, NodeKind, Tree};
+use crate::op::{Data, Event, FileId, OpKind, What};
+use crate::tree::{Inode, Misfit, Model, Node, NodeKind, Tree};
 
 /// What is at a state path.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Content {
     /// Nothing, or a link that leads nowhere.
     Absent,
-    /// A regular file's bytes, links followed.
+    /// A regular file's bytes; where a state path itself is a link, it is followed.
     Bytes(Data),
+    /// What a link below a folder that is state points to.
+    Link(PathBuf),
     /// Something that has no bytes to compare: a pipe, a socket, a device.
     Special,
 }
@@ -61,11 +64,7 @@ impl State {
             }
             return;
         }
-        let content = match model.bytes(inode) {
-            Some(bytes) => Content::Bytes(Data(bytes.into())),
-            None => Content::Special,
-        };
-        image.files.insert(path.to_owned(), content);
+        image.files.insert(path.to_owned(), content_of(model, inode));
     }
 
     /// The tree with the state files as in the image. A file or folder that the tree does not have takes its mode and
@@ -75,31 +74,148 @@ impl State {
         let mut result = tree.clone();
         let old = self.image_of(&model);
         for path in old.files.keys().chain(image.files.keys()) {
-            let Some(place) = model.resolve_path(path, &self.seen) else {
+            let Some(place) = self.place(&model, path) else {
                 continue;
             };
             match image.files.get(path) {
                 None | Some(Content::Absent) => _ = result.nodes.remove(&place),
                 Some(Content::Special) => {}
-                Some(Content::Bytes(bytes)) => put_file(&mut result, like, place, bytes),
+                Some(Content::Bytes(bytes)) => {
+                    put_node(&mut result, like, place, NodeKind::File(bytes.clone()), 0o644)
+                }
+                Some(Content::Link(target)) => {
+                    put_node(&mut result, like, place, NodeKind::Link(target.clone()), 0o777)
+                }
             }
         }
         result
     }
 
-    /// The state path by which a file is known, if it is one: the inode is named by it, or lies below it.
-    pub fn path_of(&self, model: &Model, inode: Inode) -> Option<PathBuf> {
-        self.paths
-            .iter()
-            .find_map(|path| below(model, path, model.resolve(path, &self.seen)?, inode))
+    /// Where a state path leads: links on the way to a named path are followed, those below a folder are state.
+    pub(super) fn place(&self, model: &Model, path: &Path) -> Option<PathBuf> {
+        self.paths.iter().find_map(|named| {
+            let below = path.strip_prefix(named).ok()?;
+            let place = model.resolve_path(named, &self.seen)?;
+            Some(if below.as_os_str().is_empty() { place } else { place.join(below) })
+        })
+    }
+
+    /// The state paths by which a file is known: those that name the inode, or below which it lies.
+    pub fn paths_of(&self, model: &Model, inode: Inode) -> Vec<PathBuf> {
+        let mut found = Vec::new();
+        let reached = |path: &PathBuf| Some((path.clone(), model.resolve(path, &self.seen)?));
+        let mut open: Vec<(PathBuf, Inode)> = self.paths.iter().rev().filter_map(reached).collect();
+        while let Some((path, at)) = open.pop() {
+            if let Some(names) = model.names(at) {
+                open.extend(names.map(|(name, child)| (path.join(name), child)));
+            }
+            if at == inode && !self.volatile.contains(&path) {
+                found.push(path);
+            }
+        }
+        found
+    }
+
+    /// The image without the files below state folders that are not familiar: such a file is a temp or lock file that
+    /// happened to be there at that moment.
+    pub fn without_strangers(&self, image: &Image, familiar: impl Fn(&Path) -> bool) -> Image {
+        let files = image.files.iter();
+        let files = files.filter(|(path, _)| self.paths.contains(path) || familiar(path));
+        Image { files: files.map(|(path, content)| (path.clone(), content.clone())).collect() }
     }
 }
 
-fn below(model: &Model, path: &Path, at: Inode, wanted: Inode) -> Option<PathBuf> {
-    if at == wanted {
-        return Some(path.to_owned());
+/// Paths whose numbers do not count: names with a process id in them are alike.
+#[derive(Debug, Clone, Default)]
+pub struct Shapes(BTreeSet<String>);
+
+impl Shapes {
+    /// Takes in every path.
+    pub fn learn<'a>(&mut self, paths: impl Iterator<Item = &'a PathBuf>) {
+        self.0.extend(paths.map(|path| shape(path)));
     }
-    model.names(at)?.find_map(|(name, child)| below(model, &path.join(name), child, wanted))
+
+    /// A path like it was learnt.
+    pub fn contains(&self, path: &Path) -> bool {
+        self.0.contains(&shape(path))
+    }
+}
+
+/// A path with each number in it as one sign.
+pub fn shape(path: &Path) -> String {
+    let mut shape = String::new();
+    for letter in path.to_string_lossy().chars() {
+        let letter = if letter.is_ascii_digit() { '#' } else { letter };
+        if letter != '#' || !shape.ends_with('#') {
+            shape.push(letter);
+        }
+    }
+    shape
+}
+
+fn content_of(model: &Model, inode: Inode) -> Content {
+    match (model.bytes(inode), model.target(inode)) {
+        (Some(bytes), _) => Content::Bytes(Data(bytes.into())),
+        (None, Some(target)) => Content::Link(target.to_owned()),
+        (None, None) => Content::Special,
+    }
+}
+
+/// The image of a model that goes through a log, kept up to date by what each event touches.
+#[derive(Debug)]
+pub struct Follower<'a> {
+    state: &'a State,
+    /// The tree as it stands.
+    pub model: Model,
+    /// The state files as they stand.
+    pub image: Image,
+}
+
+impl<'a> Follower<'a> {
+    /// Begins at a tree.
+    pub fn new(tree: &Tree, state: &'a State) -> Follower<'a> {
+        let model = Model::new(tree);
+        let image = state.image_of(&model);
+        Follower { state, model, image }
+    }
+
+    /// Applies an event, and gives the state paths whose content is another than before it.
+    ///
+    /// # Errors
+    ///
+    /// [`Misfit`] where the event does not fit the tree.
+    pub fn apply(&mut self, event: &Event) -> Result<BTreeSet<PathBuf>, Misfit> {
+        self.model.apply(event)?;
+        let What::Op(op) = &event.what else {
+            return Ok(BTreeSet::new());
+        };
+        match &op.kind {
+            OpKind::Write { file, .. }
+            | OpKind::Truncate { file, .. }
+            | OpKind::Allocate { file, .. } => Ok(self.touched(*file)),
+            kind if kind.changes() => {
+                let now = self.state.image_of(&self.model);
+                let paths = now.files.keys().chain(self.image.files.keys());
+                let differs = |path: &&PathBuf| now.files.get(*path) != self.image.files.get(*path);
+                let changed = paths.filter(differs).cloned().collect();
+                self.image = now;
+                Ok(changed)
+            }
+            _ => Ok(BTreeSet::new()),
+        }
+    }
+
+    fn touched(&mut self, file: FileId) -> BTreeSet<PathBuf> {
+        let Some(inode) = self.model.inode(file) else {
+            return BTreeSet::new();
+        };
+        let mut paths = self.state.paths_of(&self.model, inode);
+        paths.retain(|path| {
+            let now = content_of(&self.model, inode);
+            self.image.files.insert(path.clone(), now.clone()) != Some(now)
+        });
+        paths.into_iter().collect()
+    }
 }
 
 impl Image {
@@ -109,7 +225,7 @@ impl Image {
     }
 }
 
-fn put_file(tree: &mut Tree, like: &Tree, place: PathBuf, bytes: &Data) {
+fn put_node(tree: &mut Tree, like: &Tree, place: PathBuf, kind: NodeKind, mode: u32) {
     for folder in place.ancestors().skip(1) {
         if let (None, Some(node)) = (tree.nodes.get(folder), like.nodes.get(folder)) {
             tree.nodes.insert(folder.to_owned(), node.clone());
@@ -117,22 +233,16 @@ fn put_file(tree: &mut Tree, like: &Tree, place: PathBuf, bytes: &Data) {
     }
     let folder = place.parent().and_then(|folder| tree.nodes.get(folder));
     let (uid, gid) = folder.map_or((0, 0), |folder| (folder.uid, folder.gid));
-    let new = || Node {
-        kind: NodeKind::Folder,
-        mode: 0o644,
-        uid,
-        gid,
-        hard_link: None,
-        xattrs: BTreeMap::new(),
-    };
-    let node =
-        tree.nodes.get(&place).or_else(|| like.nodes.get(&place)).cloned().unwrap_or_else(new);
-    let group = node.hard_link;
-    let node = Node { kind: NodeKind::File(bytes.clone()), ..node };
+    let new =
+        || Node { kind: kind.clone(), mode, uid, gid, hard_link: None, xattrs: BTreeMap::new() };
+    let is_alike = |node: &&Node| discriminant(&node.kind) == discriminant(&kind);
+    let known = [&*tree, like].into_iter().filter_map(|tree| tree.nodes.get(&place)).find(is_alike);
+    let node = Node { kind: kind.clone(), ..known.cloned().unwrap_or_else(new) };
     // All names of one file have the same bytes.
+    let group = node.hard_link;
     for other in tree.nodes.values_mut().filter(|other| group.is_some() && other.hard_link == group)
     {
-        other.kind = node.kind.clone();
+        other.kind = kind.clone();
     }
     tree.nodes.insert(place, node);
 }

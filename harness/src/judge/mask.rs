@@ -11,7 +11,7 @@ use crate::op::Data;
 /// What to leave out when ends are compared. Never applied to survivors.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Masks {
-    /// JSON pointers (array indices as `*`) or lines (`line 3`, from 1) by file.
+    /// JSON pointers (indices of records as `*`) or lines (`line 3`, from 1) by file.
     pub of_file: BTreeMap<PathBuf, BTreeSet<String>>,
     /// Files whose ends still differ: no end can be compared.
     pub unstable: BTreeSet<PathBuf>,
@@ -88,7 +88,7 @@ fn differing(a: Option<&Content>, b: Option<&Content>) -> Option<BTreeSet<String
 
 /// JSON that has places to point to; a number or a word by itself is a line of text.
 fn structure(bytes: &[u8]) -> Option<Value> {
-    serde_json::from_slice(bytes).ok().filter(|value: &Value| value.is_object() || value.is_array())
+    serde_json::from_slice(bytes).ok().filter(is_record)
 }
 
 fn is_newline(byte: &u8) -> bool {
@@ -103,11 +103,22 @@ fn pointers(a: &Value, b: &Value, at: &str, places: &mut BTreeSet<String>) {
                 .for_each(|((key, a), b)| pointers(a, b, &format!("{at}/{}", escape(key)), places));
         }
         (Value::Array(a), Value::Array(b)) if a.len() == b.len() => {
-            a.iter().zip(b).for_each(|(a, b)| pointers(a, b, &format!("{at}/*"), places));
+            for (index, (a, b)) in a.iter().zip(b).enumerate() {
+                // Records are alike, and there may be more of them elsewhere; a scalar stands for itself.
+                let at = match is_record(a) && is_record(b) {
+                    true => format!("{at}/*"),
+                    false => format!("{at}/{index}"),
+                };
+                pointers(a, b, &at, places);
+            }
         }
         (a, b) if a == b => {}
         _ => _ = places.insert(at.to_owned()),
     }
+}
+
+fn is_record(value: &Value) -> bool {
+    value.is_object() || value.is_array()
 }
 
 /// A name as a JSON pointer writes it (RFC 6901).
@@ -140,7 +151,13 @@ fn blank_value(value: &mut Value, at: &str, places: &BTreeSet<String>) {
             });
         }
         Value::Array(items) => {
-            items.iter_mut().for_each(|item| blank_value(item, &format!("{at}/*"), places))
+            for (index, item) in items.iter_mut().enumerate() {
+                if is_record(item) {
+                    blank_value(item, &format!("{at}/*"), places);
+                } else {
+                    blank_value(item, &format!("{at}/{index}"), places);
+                }
+            }
         }
         _ => {}
     }
@@ -165,6 +182,15 @@ mod tests {
         let end = masks.apply(&image(r#"{"n":1,"log":[{"t":3,"x":1},{"t":4,"x":2}]}"#));
         assert_eq!(end, masks.apply(&image(r#"{"n":1,"log":[{"t":5,"x":1},{"t":6,"x":2}]}"#)));
         assert_ne!(end, masks.apply(&image(r#"{"n":1,"log":[{"t":3,"x":1},{"t":4,"x":3}]}"#)));
+    }
+
+    #[test]
+    fn an_element_that_differs_hides_no_other() {
+        let mut masks = Masks::default();
+        masks.learn(&image(r#"["at 1","a"]"#), &image(r#"["at 2","a"]"#));
+        assert_eq!(masks.lines(), ["f: /0"]);
+        assert_eq!(masks.apply(&image(r#"["at 3","a"]"#)), masks.apply(&image(r#"["at 4","a"]"#)));
+        assert_ne!(masks.apply(&image(r#"["at 3","a"]"#)), masks.apply(&image(r#"["at 3","b"]"#)));
     }
 
     #[test]

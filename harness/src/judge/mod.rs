@@ -35,7 +35,7 @@ pub use control::{Controls, account, last_lines, reads_first};
 pub use crash::{CrashCase, judge_crash};
 pub use damage::{DamageCase, judge_damage};
 pub use idle::judge_idle;
-pub use image::{Content, Image, State};
+pub use image::{Content, Follower, Image, Shapes, State, shape};
 pub use mask::Masks;
 pub use metadata::metadata_changes;
 pub use overlap::{OverlapCase, Serial, Side, judge_overlap, orders};
@@ -63,7 +63,7 @@ pub struct Outcome {
     pub finish: End,
     /// What it did.
     pub trace: Arc<Trace>,
-    /// A state file was read, or nothing was there to be read, before any was changed.
+    /// Every state file that was there was read before it was changed.
     pub reads_first: bool,
 }
 
@@ -79,11 +79,10 @@ impl Outcome {
     }
 
     /// Non-zero exit, and its output names one of these files (see [`names_file`]).
-    pub fn refuses(&self, files: &[PathBuf]) -> bool {
+    pub fn refuses<'a>(&self, mut files: impl Iterator<Item = &'a PathBuf>) -> bool {
+        let (out, err) = (&self.finish.stdout, &self.finish.stderr);
         matches!(self.finish.exit, Exit::Code(code) if code != 0)
-            && files.iter().any(|file| {
-                names_file(&self.finish.stderr, file) || names_file(&self.finish.stdout, file)
-            })
+            && files.any(|file| names_file(err, file) || names_file(out, file))
     }
 }
 

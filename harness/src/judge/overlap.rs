@@ -58,6 +58,13 @@ pub fn judge_overlap(case: &OverlapCase<'_>) -> Verdict {
     let working: BTreeSet<usize> =
         everyone.iter().copied().filter(|side| !case.sides[*side].refused()).collect();
     if let Some(order) = order_of(case, &everyone).or_else(|| order_of(case, &working)) {
+        if let Some(fewer) = masked_alike(case, order) {
+            return Verdict::not_measured(format!(
+                "what is masked is all that tells {} from {}",
+                names(case, order),
+                names(case, fewer)
+            ));
+        }
         return Verdict::new(
             Word::Serial,
             format!("as {} one after another{}", names(case, order), refusals(case)),
@@ -69,6 +76,9 @@ pub fn judge_overlap(case: &OverlapCase<'_>) -> Verdict {
         let some: BTreeSet<usize> = serial.order.iter().copied().collect();
         some.is_subset(&succeeded) && some.len() < succeeded.len() && same(case, &serial.image)
     });
+    if !case.masks.unstable.is_empty() {
+        return Verdict::not_measured("equal orders end differently, in more than times");
+    }
     if let Some(serial) = fewer.max_by_key(|serial| serial.order.len()) {
         let lost = succeeded
             .iter()
@@ -94,6 +104,18 @@ pub fn judge_overlap(case: &OverlapCase<'_>) -> Verdict {
 
 fn same(case: &OverlapCase<'_>, image: &Image) -> bool {
     case.masks.apply(image) == case.masks.apply(case.image)
+}
+
+/// An order of fewer processes whose end differs from this one's in nothing but what is masked.
+fn masked_alike<'a>(case: &'a OverlapCase<'_>, order: &[usize]) -> Option<&'a [usize]> {
+    let full = &case.serial.iter().find(|serial| serial.order == order)?.image;
+    let is_alike = |serial: &&Serial| {
+        serial.order.len() < order.len()
+            && serial.order.iter().all(|side| order.contains(side))
+            && serial.image != *full
+            && case.masks.apply(&serial.image) == case.masks.apply(full)
+    };
+    case.serial.iter().find(is_alike).map(|serial| serial.order.as_slice())
 }
 
 fn order_of<'a>(case: &'a OverlapCase<'_>, sides: &BTreeSet<usize>) -> Option<&'a [usize]> {

@@ -7,10 +7,29 @@ use std::path::Path;
 pub fn names(output: &[u8], file: &Path) -> bool {
     let mut wanted = vec![file.as_os_str().as_encoded_bytes()];
     wanted.extend(file.file_name().map(|name| name.as_encoded_bytes()));
-    output
+    plain(output)
         .split(|byte| *byte == b'\n')
         .filter(|line| !line.first().is_some_and(|byte| byte.is_ascii_whitespace()))
         .any(|line| wanted.iter().any(|word| has_word(line, word)))
+}
+
+/// Without the sequences that colour a terminal (ECMA-48: `ESC [`, parameters, a final byte from `@` to `~`).
+fn plain(output: &[u8]) -> Vec<u8> {
+    let mut plain = Vec::with_capacity(output.len());
+    let mut rest = output;
+    while let Some((first, after)) = rest.split_first() {
+        rest = match after.strip_prefix(b"[") {
+            Some(sequence) if *first == 0x1b => {
+                let end = sequence.iter().position(|byte| (b'@'..=b'~').contains(byte));
+                &sequence[end.map_or(sequence.len(), |end| end + 1)..]
+            }
+            _ => {
+                plain.push(*first);
+                after
+            }
+        };
+    }
+    plain
 }
 
 fn has_word(line: &[u8], word: &[u8]) -> bool {
@@ -50,6 +69,8 @@ mod tests {
             "cannot load `dir/state.json`",
             "/tmp/w/dir/state.json",
             "see state.json.",
+            "\u{1b}[31merror\u{1b}[0m: \u{1b}[1mstate.json\u{1b}[0m: damaged",
+            "\u{1b}[1;31mstate.json\u{1b}[m",
         ] {
             assert!(names(line.as_bytes(), file), "{line}");
         }
@@ -60,6 +81,7 @@ mod tests {
             "state.json.tmp: bad",
             "state.jsonl",
             "  open(\"state.json\")",
+            "\u{1b}[2m  open(\"state.json\")\u{1b}[0m",
         ] {
             assert!(!names(line.as_bytes(), file), "{line}");
         }

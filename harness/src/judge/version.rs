@@ -6,13 +6,13 @@
 //! each of those that the run changes has got a new one.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use regex::bytes::Regex;
 
-use super::image::{Content, Image, State};
+use super::image::{Content, Follower, Image, Shapes, State};
 use crate::op::{Event, OpKind, Stream, What};
-use crate::tree::{Inode, Misfit, Model, Tree};
+use crate::tree::{Inode, Misfit, Tree};
 
 /// How a version came about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -64,6 +64,24 @@ pub struct Versions {
     pub changed: BTreeSet<PathBuf>,
     /// The number of versions that are older than the last one promised: those can be `lost`.
     pub promised: usize,
+    /// Positions in the log (how many events had been written down) of outputs that promised more than before.
+    pub promising: BTreeSet<usize>,
+    /// Numbers of ops that gave a name to a file that was still being written: a run that is cut there has no version.
+    pub premature: BTreeSet<u32>,
+    /// What is known of paths: those of the start, of the end, and those that a rename or link gave.
+    pub shapes: Shapes,
+}
+
+impl Versions {
+    /// Forgets what these ops named: the undisturbed run went on writing it.
+    pub fn take_out_premature(&mut self, ops: &BTreeSet<u32>) {
+        let is_premature =
+            |version: &Version| version.origin == Origin::Name && ops.contains(&version.after_op);
+        while let Some(at) = self.all.iter().position(is_premature) {
+            self.all.remove(at);
+            self.promised -= usize::from(self.promised >= at);
+        }
+    }
 }
 
 /// What makes a mark or a line of output promise the next version.
@@ -102,12 +120,17 @@ pub fn versions(
     promises: &Promises,
     cut: Option<&Versions>,
 ) -> Result<Versions, Misfit> {
-    let mut finder = Finder::new(before, state);
-    let changed = finder.changed_by(before, events)?;
-    finder.found.changed.extend(changed);
-    finder.found.changed.extend(cut.iter().flat_map(|whole| whole.changed.iter().cloned()));
+    let ahead = match cut {
+        None => Ahead::look(before, events, state)?,
+        Some(whole) => Ahead {
+            changed: whole.changed.clone(),
+            shapes: whole.shapes.clone(),
+            end: whole.all.last().map(|version| version.image.clone()).unwrap_or_default(),
+        },
+    };
+    let mut finder = Finder::new(before, state, ahead);
     for (position, event) in events.iter().enumerate() {
-        finder.model.apply(event)?;
+        finder.at.apply(event)?;
         finder.see(position + 1, event, promises);
     }
     if cut.is_none() {
@@ -118,16 +141,50 @@ pub fn versions(
     Ok(finder.found)
 }
 
+/// What must be known of a run before its versions can be told.
+struct Ahead {
+    changed: BTreeSet<PathBuf>,
+    shapes: Shapes,
+    end: Image,
+}
+
+impl Ahead {
+    fn look(before: &Tree, events: &[Event], state: &State) -> Result<Ahead, Misfit> {
+        let mut at = Follower::new(before, state);
+        let (mut changed, mut shapes) = (BTreeSet::new(), Shapes::default());
+        shapes.learn(at.image.files.keys());
+        for event in events {
+            let touched = at.apply(event)?;
+            if matches!(&event.what, What::Op(op) if matches!(op.kind, OpKind::Rename { .. } | OpKind::Link { .. } | OpKind::Symlink { .. }))
+            {
+                shapes.learn(touched.iter());
+            }
+            changed.extend(touched);
+        }
+        shapes.learn(at.image.files.keys());
+        let end = at.image;
+        // A file that only stands there for a while is no file that must get a version.
+        changed.retain(|path| state.paths.contains(path) || shapes.contains(path));
+        Ok(Ahead { changed, shapes, end })
+    }
+}
+
 struct Finder<'a> {
     state: &'a State,
-    model: Model,
+    at: Follower<'a>,
     found: Versions,
+    /// The state files where the whole run ends.
+    end: Image,
+    /// The last version of each state file alone.
+    last: BTreeMap<PathBuf, Content>,
     /// Changed state files with a new version since the last version of the set.
     fresh: BTreeSet<PathBuf>,
     /// Files changed since their last version.
     dirty: BTreeSet<Inode>,
     /// Files between `O_TRUNC`, or their creation, and the close that ends it.
     unfinished: BTreeMap<Inode, Begun>,
+    /// Versions of files that had got their name before that close, by the op that gave it.
+    named_early: BTreeMap<Inode, u32>,
     op: u32,
 }
 
@@ -138,40 +195,23 @@ enum Begun {
 }
 
 impl<'a> Finder<'a> {
-    fn new(before: &Tree, state: &'a State) -> Finder<'a> {
-        let model = Model::new(before);
+    fn new(before: &Tree, state: &'a State, ahead: Ahead) -> Finder<'a> {
+        let Ahead { changed, shapes, end } = ahead;
         let mut finder = Finder {
             state,
-            model,
-            found: Versions::default(),
+            at: Follower::new(before, state),
+            found: Versions { changed, shapes, ..Versions::default() },
+            end,
+            last: BTreeMap::new(),
             fresh: BTreeSet::new(),
             dirty: BTreeSet::new(),
             unfinished: BTreeMap::new(),
+            named_early: BTreeMap::new(),
             op: 0,
         };
         finder.push(Origin::Start, 0);
         finder.each_file();
         finder
-    }
-
-    /// The state files whose content is another than before at some point of the run.
-    fn changed_by(&self, before: &Tree, events: &[Event]) -> Result<BTreeSet<PathBuf>, Misfit> {
-        let mut model = Model::new(before);
-        let start = self.state.image_of(&model);
-        let mut changed = BTreeSet::new();
-        for event in events {
-            model.apply(event)?;
-            if matches!(&event.what, What::Op(op) if op.kind.changes()) {
-                let now = self.state.image_of(&model);
-                changed.extend(
-                    now.files
-                        .iter()
-                        .filter(|(path, content)| start.files.get(*path) != Some(content))
-                        .map(|(path, _)| path.clone()),
-                );
-            }
-        }
-        Ok(changed)
     }
 
     fn see(&mut self, position: usize, event: &Event, promises: &Promises) {
@@ -181,19 +221,18 @@ impl<'a> Finder<'a> {
                 self.see_op(position, &op.kind);
             }
             What::Close { file, .. } => {
-                if let Some(inode) = self.model.inode(*file) {
+                if let Some(inode) = self.at.model.inode(*file) {
                     self.unfinished.remove(&inode);
+                    self.named_early.remove(&inode);
                     if self.dirty.contains(&inode) {
                         self.file_version(inode, Origin::Close, position);
                     }
                 }
             }
             What::Mark(name) => {
-                if self
-                    .unfinished
-                    .keys()
-                    .all(|inode| self.state.path_of(&self.model, *inode).is_none())
-                {
+                let is_state =
+                    |inode: &Inode| !self.state.paths_of(&self.at.model, *inode).is_empty();
+                if !self.unfinished.keys().any(is_state) {
                     self.push(Origin::Mark, position);
                     self.each_file();
                 }
@@ -202,9 +241,13 @@ impl<'a> Finder<'a> {
                 }
             }
             What::Output { stream, bytes } => {
+                let before = self.found.promised;
                 self.promise(self.found.all.len() - 1);
                 if matches!(stream, Stream::Stdout | Stream::Stderr) && promises.by_line(bytes) {
                     self.promise(self.found.all.len());
+                }
+                if self.found.promised > before {
+                    self.found.promising.insert(position);
                 }
             }
             _ => {}
@@ -213,112 +256,162 @@ impl<'a> Finder<'a> {
 
     fn see_op(&mut self, position: usize, kind: &OpKind) {
         match kind {
-            OpKind::Write { file, data, append, .. } => {
-                let Some(inode) = self.model.inode(*file) else {
-                    return;
-                };
-                self.dirty.insert(inode);
-                if *append
-                    && self.unfinished.get(&inode) != Some(&Begun::Truncated)
-                    && self.ends_lines(inode, data.len())
-                {
-                    self.file_version(inode, Origin::Append, position);
-                }
-            }
-            OpKind::Truncate { file, by_open, .. } => {
-                let Some(inode) = self.model.inode(*file) else {
-                    return;
-                };
-                self.dirty.insert(inode);
-                if *by_open {
-                    self.unfinished.insert(inode, Begun::Truncated);
-                }
-            }
-            OpKind::Create { file, .. } => {
-                let Some(inode) = self.model.inode(*file) else {
-                    return;
-                };
-                // A new file under the state's own name is as unfinished as a truncated one.
-                self.dirty.insert(inode);
-                self.unfinished.insert(inode, Begun::Created);
-            }
-            OpKind::Allocate { file, .. } => self.dirty.extend(self.model.inode(*file)),
             OpKind::Rename { to, from, exchange, .. } => {
+                // What was renamed away is gone for good.
+                self.fresh.insert(from.clone());
                 self.named(to, position);
                 if *exchange {
                     self.named(from, position);
                 }
             }
             OpKind::Link { to, .. } | OpKind::Symlink { path: to, .. } => self.named(to, position),
-            OpKind::Sync { file, .. } => {
-                let Some(inode) = self.model.inode(*file) else {
-                    return;
-                };
-                if self.dirty.contains(&inode)
-                    && self.unfinished.get(&inode) != Some(&Begun::Truncated)
-                {
-                    self.file_version(inode, Origin::Sync, position);
+            _ => {
+                if let Some(inode) = kind.file().and_then(|file| self.at.model.inode(file)) {
+                    self.see_file(inode, kind, position);
                 }
+            }
+        }
+    }
+
+    /// What an op on an open file makes of it.
+    fn see_file(&mut self, inode: Inode, kind: &OpKind, position: usize) {
+        let begun = self.unfinished.get(&inode).copied();
+        match kind {
+            OpKind::Write { append, .. } => {
+                self.dirty.insert(inode);
+                if !append {
+                    self.go_on(inode);
+                }
+                let whole = *append && begun != Some(Begun::Truncated);
+                if whole && self.ends_lines(inode) {
+                    self.file_version(inode, Origin::Append, position);
+                }
+            }
+            OpKind::Truncate { by_open, .. } => {
+                self.dirty.insert(inode);
+                self.go_on(inode);
+                if *by_open {
+                    self.unfinished.insert(inode, Begun::Truncated);
+                }
+            }
+            // A new file under the state's own name is as unfinished as a truncated one.
+            OpKind::Create { .. } => {
+                self.dirty.insert(inode);
+                self.unfinished.insert(inode, Begun::Created);
+            }
+            OpKind::Allocate { .. } => _ = self.dirty.insert(inode),
+            OpKind::Sync { .. }
+                if self.dirty.contains(&inode) && begun != Some(Begun::Truncated) =>
+            {
+                self.file_version(inode, Origin::Sync, position);
             }
             _ => {}
         }
     }
 
-    /// A name was given: every state file that is reached by it has a new version.
-    fn named(&mut self, path: &std::path::Path, position: usize) {
-        let Some(inode) = self.model.resolve(path, &self.state.seen) else {
+    /// More of the file is written. If it had got its name before that, what it was named with was no version.
+    fn go_on(&mut self, inode: Inode) {
+        let Some(op) = self.named_early.remove(&inode) else {
             return;
         };
-        self.unfinished.remove(&inode);
+        self.found.premature.insert(op);
+        self.found.take_out_premature(&[op].into());
+        for path in self.state.paths_of(&self.at.model, inode) {
+            self.fresh.remove(&path);
+        }
+    }
+
+    /// A name was given: every state file that is reached by it has a new version.
+    fn named(&mut self, path: &Path, position: usize) {
+        let model = &self.at.model;
+        let Some(inode) = model.resolve(path, &self.state.seen) else {
+            return;
+        };
+        let mut files = Vec::new();
         let mut open = vec![inode];
         while let Some(inode) = open.pop() {
-            let below: Option<Vec<Inode>> =
-                self.model.names(inode).map(|names| names.map(|(_, inode)| inode).collect());
-            match below {
-                Some(below) => open.extend(below),
-                None => self.file_version(inode, Origin::Name, position),
+            match model.names(inode) {
+                Some(names) => open.extend(names.map(|(_, inode)| inode)),
+                None => files.push(inode),
+            }
+        }
+        for inode in files {
+            if self.is_reached(inode, path) {
+                if self.unfinished.contains_key(&inode) {
+                    self.named_early.insert(inode, self.op);
+                }
+                self.file_version(inode, Origin::Name, position);
             }
         }
     }
 
-    /// A file of whole lines has versions only where a line ends; any other has one after each append.
-    fn ends_lines(&self, inode: Inode, appended: usize) -> bool {
-        let Some(bytes) = self.model.bytes(inode) else {
+    /// A state path of the file leads over this name, so that it was given with it; another name of a file that has
+    /// one already, such as a hard link as a backup, says nothing of the file.
+    fn is_reached(&self, inode: Inode, name: &Path) -> bool {
+        let model = &self.at.model;
+        let leads = |path: &PathBuf| {
+            let place = self.state.place(model, path);
+            path.starts_with(name) || place.is_some_and(|place| place.starts_with(name))
+        };
+        self.state.paths_of(model, inode).iter().any(leads)
+    }
+
+    /// A file of whole lines has versions only where a line ends; any other has one after each append. What it is made
+    /// of, its bytes before the append tell, and where it was empty, those at the end of the run.
+    fn ends_lines(&self, inode: Inode) -> bool {
+        let Some(bytes) = self.at.model.bytes(inode) else {
             return false;
         };
-        let before = &bytes[..bytes.len().saturating_sub(appended)];
-        bytes.ends_with(b"\n")
-            || !(before.is_empty() || before.ends_with(b"\n") || before.contains(&b'\n'))
+        let paths = self.state.paths_of(&self.at.model, inode);
+        let last = paths.iter().find_map(|path| {
+            let told = [self.last.get(path), self.end.files.get(path)];
+            told.into_iter().flatten().filter_map(Content::bytes).find(|bytes| !bytes.is_empty())
+        });
+        let of_lines = last.is_none_or(|bytes| bytes.ends_with(b"\n"));
+        bytes.ends_with(b"\n") || !of_lines
     }
 
     fn file_version(&mut self, inode: Inode, origin: Origin, position: usize) {
         self.dirty.remove(&inode);
-        let Some(path) = self.state.path_of(&self.model, inode) else {
+        let paths = self.state.paths_of(&self.at.model, inode);
+        if paths.is_empty() {
             return;
-        };
-        if let Some(bytes) = self.model.bytes(inode) {
-            let content = Content::Bytes(crate::op::Data(bytes.into()));
-            self.found.of_file.entry(path.clone()).or_default().insert(content);
         }
-        self.fresh.insert(path);
+        for path in paths {
+            if let Some(content) = self.at.image.files.get(&path).cloned() {
+                self.file_stood(path.clone(), content);
+            }
+            self.fresh.insert(path);
+        }
         if self.found.changed.is_subset(&self.fresh) {
             self.push(origin, position);
         }
     }
 
     fn each_file(&mut self) {
-        for (path, content) in self.state.image_of(&self.model).files {
-            self.found.of_file.entry(path).or_default().insert(content);
+        for (path, content) in self.at.image.files.clone() {
+            self.file_stood(path, content);
         }
+    }
+
+    fn file_stood(&mut self, path: PathBuf, content: Content) {
+        self.last.insert(path.clone(), content.clone());
+        self.found.of_file.entry(path).or_default().insert(content);
     }
 
     fn push(&mut self, origin: Origin, at_event: usize) {
         self.fresh.clear();
-        let image = self.state.image_of(&self.model);
+        let image = {
+            let shapes = &self.found.shapes;
+            self.state.without_strangers(&self.at.image, |path| shapes.contains(path))
+        };
         match self.found.all.last_mut().filter(|last| last.image == image) {
-            // The end stands for certain, however its bytes first came about.
+            // The same bytes once more for certain, such as at the end.
             Some(last) if origin == Origin::End && last.origin != Origin::Start => {
                 last.origin = Origin::End
+            }
+            Some(last) if last.origin.is_doubtful() && !origin.is_doubtful() => {
+                last.origin = origin
             }
             Some(_) => {}
             None => self.found.all.push(Version { image, origin, after_op: self.op, at_event }),

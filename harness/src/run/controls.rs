@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::LabError;
 use super::stage::{Stage, show};
-use crate::judge::{Controls, Image, Masks, Outcome, Versions};
+use crate::judge::{Controls, Image, Masks, Outcome, Shapes, Versions};
 use crate::recording::Recording;
 use crate::recovery::Recoveries;
 use crate::tree::Tree;
@@ -49,7 +49,8 @@ impl FirstRound {
             of_version.insert(version.image.clone(), outcome);
         }
         let began_with_state = !state.image(&recording.before).is_nothing();
-        let controls = Controls { of_version, none, masks: Masks::default(), began_with_state };
+        let (masks, shapes) = (Masks::default(), Shapes::default());
+        let controls = Controls { of_version, none, masks, shapes, began_with_state };
         Ok(FirstRound { controls, again })
     }
 
@@ -85,6 +86,10 @@ impl FirstRound {
             }
             self.controls.masks.learn(image, &second.image);
         }
+        let Controls { of_version, none, shapes, .. } = &mut self.controls;
+        for outcome in of_version.values().chain([&*none]) {
+            shapes.learn(outcome.image.files.keys());
+        }
         Ok(self.controls)
     }
 }
@@ -117,7 +122,7 @@ fn without_state(recording: &Recording, stage: &Stage<'_>) -> Tree {
     }
     tree.nodes.retain(|path, node| {
         let is_folder = matches!(node.kind, crate::tree::NodeKind::Folder);
-        is_folder || recording.after.nodes.get(path) == Some(node)
+        is_folder || recording.after.get(path).is_some_and(|after| after.is_like(node))
     });
     tree
 }

@@ -58,8 +58,8 @@ pub fn damage(
 impl Damaged {
     /// Judges it, now that the controls are complete.
     pub fn judge(self, stage: &Stage<'_>, controls: &Controls) -> Case {
-        // Where a folder is state, the file in it is the one to be named.
-        let files = [stage.state.paths.as_slice(), &[self.file]].concat();
+        let named = stage.state.paths.iter().filter(|path| self.file.starts_with(path)).cloned();
+        let files: Vec<PathBuf> = named.chain([self.file.clone()]).collect();
         let verdict = judge_damage(&DamageCase {
             controls,
             damaged: &self.image,

@@ -1,7 +1,6 @@
 //! Kill for real: the subject runs again for each crash point and is ended there by SIGKILL.
 
-use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::cases::{Case, Evidence, said};
@@ -10,8 +9,8 @@ use super::stage::Stage;
 use super::{LabError, check_interrupt};
 use crate::fault::kill::{KillAt, points};
 use crate::judge::{
-    Controls, CrashCase, Image, Outcome, Promises, Verdict, Versions, Word, judge_crash,
-    metadata_changes, versions,
+    Controls, CrashCase, Image, Outcome, Promises, Shapes, Verdict, Version, Versions, Word,
+    judge_crash, metadata_changes, shape, versions,
 };
 use crate::op::{Event, OpKind, What};
 use crate::recording::{Recording, Trace};
@@ -19,7 +18,7 @@ use crate::recovery::Recoveries;
 use crate::scenario::KillPoint;
 use crate::subject::Exit;
 use crate::trace::describe;
-use crate::tree::{Tree, unaccounted};
+use crate::tree::{Model, NodeKind, Tree, unaccounted};
 
 /// How many events before the crash point are told.
 const EVENTS_TOLD: usize = 8;
@@ -70,7 +69,8 @@ impl Ground<'_> {
         let mut places = Vec::new();
         for wish in at {
             let file = self.stage.scenario.file.display();
-            let found = points(&self.recording.trace.events, wish).map_err(|what| {
+            let (events, promising) = (&self.recording.trace.events, &self.versions.promising);
+            let found = points(events, promising, wish).map_err(|what| {
                 LabError::Scenario(format!("{file}: no kill at `{wish}`: {what}"))
             })?;
             places.extend(
@@ -105,9 +105,9 @@ impl Ground<'_> {
         )
         .map_err(|misfit| unseen.get_or_insert(misfit.to_string()).clone())
         .unwrap_or_default();
-        let versions = self.with_future(own);
-        controls.add(self.recoveries, self.recording, &versions)?;
         let survivor = self.stage.state.image(&left);
+        let versions = self.with_recorded(own, &trace, point, &survivor);
+        controls.add(self.recoveries, self.recording, &versions)?;
         let left = Arc::new(left);
         let after = match unseen {
             None => Some(self.recover(&left)?),
@@ -117,9 +117,19 @@ impl Ground<'_> {
     }
 
     /// Where the killed run went as the recording did, what the recording came to later counts as well: the last
-    /// write before a close is the whole file already.
-    fn with_future(&self, mut own: Versions) -> Versions {
+    /// write before a close is the whole file already, and a name given before the last write is none.
+    fn with_recorded(
+        &self,
+        mut own: Versions,
+        trace: &Trace,
+        point: &KillPoint,
+        survivor: &Image,
+    ) -> Versions {
         let known = &self.versions.all;
+        let alike = goes_alike(trace, &self.recording.trace);
+        if alike {
+            own.take_out_premature(&self.versions.premature);
+        }
         let same = own.all.len() <= known.len()
             && own.all.iter().zip(known).all(|(own, known)| own.image == known.image);
         if same {
@@ -128,6 +138,15 @@ impl Ground<'_> {
                 own.origin = known.origin;
             }
             own.all.extend(known[own.all.len()..].iter().cloned());
+        } else if alike && !matches!(point, KillPoint::Inside(..)) {
+            // The bytes are this run's own, such as times; that they are a version, the recording tells.
+            let last = trace.ops().last().map_or(0, |op| op.number);
+            let image =
+                self.stage.state.without_strangers(survivor, |path| own.shapes.contains(path));
+            let stood = known.iter().find(|version| version.after_op == last && last > 0);
+            if let Some(stood) = stood.filter(|_| own.all.iter().all(|own| own.image != image)) {
+                own.all.push(Version { image, ..stood.clone() });
+            }
         }
         // Where no later version comes, a promise of the next one is a promise of the last.
         own.promised = own.promised.min(own.all.len().max(known.len()).saturating_sub(1));
@@ -164,10 +183,10 @@ impl Ground<'_> {
         let after_end = self.recoveries.on(&self.recording.after)?;
         let trees =
             [&self.recording.before, &self.recording.after, &*after_start.end, &*after_end.end];
-        let known: BTreeSet<String> =
-            trees.iter().flat_map(|tree| tree.nodes.keys()).map(|path| shape(path)).collect();
+        let mut known = Shapes::default();
+        known.learn(trees.iter().flat_map(|tree| tree.nodes.keys()));
         let extra = |tree: &Tree| -> Vec<PathBuf> {
-            tree.nodes.keys().filter(|path| !known.contains(&shape(path))).cloned().collect()
+            tree.nodes.keys().filter(|path| !known.contains(path)).cloned().collect()
         };
         if !outcome.success() || extra(&outcome.end).is_empty() {
             return Ok(Vec::new());
@@ -180,16 +199,16 @@ impl Ground<'_> {
     }
 }
 
-/// A path with each number in it as one sign: names with a process id in them are alike.
-fn shape(path: &std::path::Path) -> String {
-    let mut shape = String::new();
-    for letter in path.to_string_lossy().chars() {
-        let letter = if letter.is_ascii_digit() { '#' } else { letter };
-        if letter != '#' || !shape.ends_with('#') {
-            shape.push(letter);
-        }
-    }
-    shape
+/// Every op of a run that was cut is of the kind, and on the file, of the recording's.
+fn goes_alike(cut: &Trace, recorded: &Trace) -> bool {
+    let mut recorded = recorded.ops();
+    cut.ops().all(|op| {
+        let like = recorded.next();
+        like.is_some_and(|like| {
+            like.kind.word() == op.kind.word()
+                && like.kind.path().map(shape) == op.kind.path().map(shape)
+        })
+    })
 }
 
 impl Killed {
@@ -206,7 +225,7 @@ impl Killed {
                 evidence,
             };
         };
-        let effect = repeated_effect(ground, controls, &after.outcome);
+        let effect = self.repeated_effect(ground, controls, &after.outcome);
         let verdict = judge_crash(&CrashCase {
             versions: &self.versions,
             controls,
@@ -215,13 +234,49 @@ impl Killed {
             outcome: &after.outcome,
             check_failed: after.check_failed.as_deref(),
             effect_repeated: effect.as_deref(),
-            files: &ground.stage.state.paths,
+            state: &ground.stage.state,
         });
         let leftovers =
             after.leftovers.iter().map(|path| (Word::Leftover, path.display().to_string()));
         let metadata = after.metadata.iter().map(|what| (Word::Metadata, what.clone()));
         let warnings = leftovers.chain(metadata).collect();
         Case { id, verdict, warnings, evidence }
+    }
+
+    /// More lines in a counted file than after any undisturbed run, and than stood there with the version that
+    /// survived together with those that the recovery adds to it undisturbed.
+    fn repeated_effect(
+        &self,
+        ground: &Ground<'_>,
+        controls: &Controls,
+        outcome: &Outcome,
+    ) -> Option<String> {
+        let (before, after) = (&ground.recording.before, &ground.recording.after);
+        ground.stage.scenario.subject.effects.iter().find_map(|path| {
+            let undisturbed = controls.of_version.values().map(|outcome| lines(&outcome.end, path));
+            let with_version =
+                self.tree_of_version(before).zip(controls.of_version.get(&self.survivor));
+            let with_version = with_version.map(|(tree, control)| {
+                lines(&tree, path) + lines(&control.end, path).saturating_sub(lines(before, path))
+            });
+            let most = undisturbed.chain([lines(after, path)]).chain(with_version).max()?;
+            let now = lines(&outcome.end, path);
+            (now > most).then(|| {
+                format!("{now} lines in {}, and at most {most} without a fault", path.display())
+            })
+        })
+    }
+
+    /// The tree when the version that survived began to stand; at the end's version all that was done belongs to it.
+    fn tree_of_version(&self, before: &Tree) -> Option<Tree> {
+        let stood = self.versions.all.iter().rposition(|version| version.image == self.survivor)?;
+        if stood + 1 == self.versions.all.len() {
+            return Some(Tree::clone(&self.left));
+        }
+        let at = self.versions.all[stood].at_event.min(self.trace.events.len());
+        let mut model = Model::new(before);
+        self.trace.events[..at].iter().try_for_each(|event| model.apply(event)).ok()?;
+        Some(model.tree())
     }
 
     fn stepped_on(&self) -> bool {
@@ -251,6 +306,7 @@ fn end_of_life(events: &[Event], point: &KillPoint) -> usize {
     let is_last = |event: &Event| match point {
         KillPoint::After(0) => false,
         KillPoint::Mark(..) => matches!(event.what, What::Mark(_)),
+        KillPoint::Output(_) => matches!(event.what, What::Output { .. }),
         _ => matches!(event.what, What::Op(_)),
     };
     events.iter().rposition(is_last).map_or(0, |last| last + 1)
@@ -273,20 +329,10 @@ fn is_telling(event: &Event) -> bool {
     )
 }
 
-/// More lines in a counted file than after any undisturbed run.
-fn repeated_effect(ground: &Ground<'_>, controls: &Controls, outcome: &Outcome) -> Option<String> {
-    let count = |tree: &Tree, path: &std::path::Path| match tree.get(path).map(|node| &node.kind) {
-        Some(crate::tree::NodeKind::File(bytes)) => {
-            bytes.split_inclusive(|byte| *byte == b'\n').count()
-        }
+/// The lines of a file.
+fn lines(tree: &Tree, path: &Path) -> usize {
+    match tree.get(path).map(|node| &node.kind) {
+        Some(NodeKind::File(bytes)) => bytes.split_inclusive(|byte| *byte == b'\n').count(),
         _ => 0,
-    };
-    ground.stage.scenario.subject.effects.iter().find_map(|path| {
-        let undisturbed = controls.of_version.values().map(|outcome| count(&outcome.end, path));
-        let most = undisturbed.chain([count(&ground.recording.after, path)]).max().unwrap_or(0);
-        let now = count(&outcome.end, path);
-        (now > most).then(|| {
-            format!("{now} lines in {}, and at most {most} without a fault", path.display())
-        })
-    })
+    }
 }

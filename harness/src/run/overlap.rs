@@ -9,15 +9,15 @@ use super::stage::Stage;
 use super::{LabError, check_interrupt};
 use crate::fault::overlap::Turns;
 use crate::judge::{
-    Content, Image, Masks, OverlapCase, Promises, Serial, Side, Verdict, judge_overlap, orders,
-    versions,
+    Content, Follower, Image, Masks, OverlapCase, Promises, Serial, Side, Verdict, judge_overlap,
+    orders, versions,
 };
 use crate::op::{Event, What};
 use crate::recording::Trace;
 use crate::scenario::{CommandLine, Turn};
 use crate::subject::End;
 use crate::trace::{Undisturbed, describe};
-use crate::tree::{Model, Tree};
+use crate::tree::Tree;
 
 /// Contents that were a version of each file in some order one after another.
 type Whole = BTreeMap<PathBuf, BTreeSet<Content>>;
@@ -52,11 +52,7 @@ pub fn overlap(
     let (names, commands): (Vec<String>, Vec<CommandLine>) = processes.iter().cloned().unzip();
     let mut turns = Turns::new(&names, order);
     let (trace, after) = stage.run(&commands, before, true, &mut turns)?;
-    let never = turns.never_reached().map(|(process, mark)| {
-        format!("`{}` never came to the mark `{mark}` in its turn", names[process])
-    });
     let gap = trace.gaps.iter().find(|gap| gap.path.is_some());
-    let unseen = never.or_else(|| gap.map(|gap| format!("the tracer could not see: {}", gap.what)));
     let changed = changed_state(stage, before, &trace.events);
     let side = |(program, name): (usize, &String)| Side {
         name: name.clone(),
@@ -64,6 +60,12 @@ pub fn overlap(
         changed_state: changed.contains(&program),
     };
     let sides: Vec<Side> = names.iter().enumerate().map(side).collect();
+    // Who gives up before its mark has no turn to end there.
+    let never = turns.never_reached().find(|(process, _)| !sides[*process].refused());
+    let never = never.map(|(process, mark)| {
+        format!("`{}` never came to the mark `{mark}` in its turn", names[process])
+    });
+    let unseen = never.or_else(|| gap.map(|gap| format!("the tracer could not see: {}", gap.what)));
     let mut whole = Whole::new();
     let serial = one_after_another(stage, before, &commands, &mut whole)?;
     let image = stage.state.image(&after);
@@ -74,12 +76,12 @@ pub fn overlap(
 
 impl Overlapped {
     /// Runs one order once more, at least [`super::controls::CONTROLS_APART`] later, to learn what times do, and
-    /// judges.
+    /// judges; gives the case, and what was masked, a line each.
     ///
     /// # Errors
     ///
     /// As [`Stage::run`].
-    pub fn judge(self, stage: &Stage<'_>) -> Result<Case, LabError> {
+    pub fn judge(self, stage: &Stage<'_>) -> Result<(Case, Vec<String>), LabError> {
         let mut masks = Masks::default();
         let all: Vec<usize> = (0..self.commands.len()).collect();
         let mut tree = self.before;
@@ -100,7 +102,8 @@ impl Overlapped {
             Some(why) => Verdict::not_measured(why),
             None => judge_overlap(&case),
         };
-        Ok(Case { id: self.id, verdict, warnings: Vec::new(), evidence: self.evidence })
+        let case = Case { id: self.id, verdict, warnings: Vec::new(), evidence: self.evidence };
+        Ok((case, masks.lines()))
     }
 }
 
@@ -140,20 +143,13 @@ fn one_after_another(
 
 /// Which programs changed the bytes of a state file.
 fn changed_state(stage: &Stage<'_>, before: &Tree, events: &[Event]) -> BTreeSet<usize> {
-    let mut model = Model::new(before);
-    let mut image: Image = stage.state.image_of(&model);
+    let mut at = Follower::new(before, &stage.state);
     let mut changed = BTreeSet::new();
     for event in events {
-        let is_change = matches!(&event.what, What::Op(op) if op.kind.changes());
-        if model.apply(event).is_err() {
-            break;
-        }
-        if is_change {
-            let now = stage.state.image_of(&model);
-            if now != image {
-                changed.insert(event.actor.program);
-                image = now;
-            }
+        match at.apply(event) {
+            Ok(touched) if touched.is_empty() => {}
+            Ok(_) => _ = changed.insert(event.actor.program),
+            Err(_) => break,
         }
     }
     changed

@@ -191,14 +191,15 @@ pub fn run_scenario(
         stage.pin_to(pause.pause(CONTROLS_APART.saturating_sub(controlled.elapsed())));
     }
     let controls = controls.map(|first| first.finish(&recoveries)).transpose()?;
+    let mut masks = controls.as_ref().map(|controls| controls.masks.lines()).unwrap_or_default();
     let mut faults = Vec::new();
     for (fault, pending) in scenario.faults.iter().zip(pending) {
         let (expect, partial) = (fault.expect.clone(), !matches!(plan, Plan::All));
-        let cases = pending.into_iter().map(|case| case.judge(&ground, controls.as_ref()));
+        let judge = |case: Pending| case.judge(&ground, controls.as_ref(), &mut masks);
+        let cases = pending.into_iter().map(judge);
         let cases = cases.collect::<Result<_, _>>()?;
         faults.push(FaultResult { kind: fault.kind.word(), expect, partial, cases });
     }
-    let masks = controls.as_ref().map(|controls| controls.masks.lines()).unwrap_or_default();
     let notes = notes(&recording, stage);
     let (name, file) = (scenario.name.clone(), scenario.file.clone());
     Ok(ScenarioResult { name, file, faults, masks, notes, elapsed: begun.elapsed() })
@@ -243,10 +244,19 @@ impl Pending {
         !matches!(self, Pending::Judged(_))
     }
 
-    fn judge(self, ground: &Ground<'_>, controls: Option<&Controls>) -> Result<Case, LabError> {
+    fn judge(
+        self,
+        ground: &Ground<'_>,
+        controls: Option<&Controls>,
+        masks: &mut Vec<String>,
+    ) -> Result<Case, LabError> {
         match (self, controls) {
             (Pending::Judged(case), _) => Ok(*case),
-            (Pending::Overlapped(overlapped), _) => overlapped.judge(ground.stage),
+            (Pending::Overlapped(overlapped), _) => {
+                let (case, masked) = overlapped.judge(ground.stage)?;
+                masks.extend(masked.into_iter().map(|line| format!("{}: {line}", case.id)));
+                Ok(case)
+            }
             (Pending::Killed(killed), Some(controls)) => Ok(killed.judge(ground, controls)),
             (Pending::Damaged(damaged), Some(controls)) => {
                 Ok(damaged.judge(ground.stage, controls))

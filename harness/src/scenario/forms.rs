@@ -94,7 +94,7 @@ impl Form {
             Form::Mark => format!("^{mark}$"),
             Form::Name => format!("^{name}$"),
             Form::KillPoint => {
-                let words = point::OP_WORDS.join("|");
+                let words = point::words().collect::<Vec<_>>().join("|");
                 format!(
                     "^(all|0|[1-9][0-9]*|[1-9][0-9]*\\+[1-9][0-9]*|({words})#[1-9][0-9]*|mark:{mark}(#[1-9][0-9]*)?)$"
                 )

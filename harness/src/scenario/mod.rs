@@ -187,7 +187,7 @@ pub enum Until {
 /// A place at which a subject is killed, as a scenario or a case id writes it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum KillPoint {
-    /// `all`: every op, every place inside a write, every mark.
+    /// `all`: every op, every place inside a write, every mark, every output that promises more than before.
     All,
     /// `12`: after op 12; 0 is before all.
     After(u32),
@@ -195,6 +195,8 @@ pub enum KillPoint {
     Inside(u32, u64),
     /// `rename#1`: after the first op of that word.
     Kind(String, u32),
+    /// `output#1`: after the first output.
+    Output(u32),
     /// `mark:NAME`, with `#2` for its second time.
     Mark(String, u32),
 }

@@ -9,7 +9,7 @@ use super::nearest::nearest;
 use super::{KillPoint, Turn, Until};
 
 /// The words of the op log, as [`OpKind::word`](crate::op::OpKind::word) gives them.
-pub(super) const OP_WORDS: [&str; 18] = [
+const OP_WORDS: [&str; 18] = [
     "create",
     "write",
     "truncate",
@@ -29,6 +29,14 @@ pub(super) const OP_WORDS: [&str; 18] = [
     "sync-range",
     "lock",
 ];
+
+/// The word for what the subject prints.
+const OUTPUT: &str = "output";
+
+/// Every word that can be counted.
+pub(super) fn words() -> impl Iterator<Item = &'static str> {
+    OP_WORDS.into_iter().chain([OUTPUT])
+}
 
 /// What a mark's name is made of, as a regular expression.
 pub(super) const MARK_NAME: &str = "[A-Za-z0-9][A-Za-z0-9._-]*";
@@ -89,6 +97,7 @@ impl fmt::Display for KillPoint {
             KillPoint::After(op) => write!(f, "{op}"),
             KillPoint::Inside(op, bytes) => write!(f, "{op}+{bytes}"),
             KillPoint::Kind(word, nth) => write!(f, "{word}#{nth}"),
+            KillPoint::Output(nth) => write!(f, "output#{nth}"),
             KillPoint::Mark(name, 1) => write!(f, "mark:{name}"),
             KillPoint::Mark(name, nth) => write!(f, "mark:{name}#{nth}"),
         }
@@ -125,9 +134,9 @@ impl FromStr for KillPoint {
             });
         }
         Err(FormError::new(
-            "`all`, the number of an op (`12`), a place inside a write (`12+4096`), an op of a kind (`rename#1`) or a mark (`mark:NAME`, `mark:NAME#2`)",
+            "`all`, the number of an op (`12`), a place inside a write (`12+4096`), an op of a kind (`rename#1`), an output (`output#1`) or a mark (`mark:NAME`, `mark:NAME#2`)",
         )
-        .or(nearest(text, OP_WORDS.into_iter().chain(["all"])).map(|word| match word {
+        .or(nearest(text, words().chain(["all"])).map(|word| match word {
             "all" => word.to_owned(),
             word => format!("{word}#1"),
         })))
@@ -146,17 +155,18 @@ fn marked(text: &str) -> Result<KillPoint, FormError> {
     }
 }
 
-/// The n-th op of a kind.
+/// The n-th op of a kind, or the n-th output.
 fn counted(word: &str, nth: &str) -> Result<KillPoint, FormError> {
-    if !OP_WORDS.contains(&word) {
-        let error =
-            FormError::new(format!("a word of the op log before `#`: {}", OP_WORDS.join(", ")));
-        return Err(match nearest(word, OP_WORDS) {
+    if !words().any(|known| known == word) {
+        let known = words().collect::<Vec<_>>().join(", ");
+        let error = FormError::new(format!("a word of the op log before `#`: {known}"));
+        return Err(match nearest(word, words()) {
             Some(word) => error.or_right::<KillPoint>(format!("{word}#{nth}")),
             None => error,
         });
     }
     match number(nth) {
+        Some(nth @ 1..) if word == OUTPUT => Ok(KillPoint::Output(nth)),
         Some(nth @ 1..) => Ok(KillPoint::Kind(word.to_owned(), nth)),
         _ => {
             Err(FormError::new(format!("a count from 1 after `{word}#`"))

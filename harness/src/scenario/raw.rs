@@ -107,8 +107,8 @@ pub(super) struct RawRecovery {
 pub(super) enum RawFault {
     /// SIGKILL for all processes of the subject, at chosen points.
     Kill {
-        /// Where: `all`, an op's number (12), a place inside a write (`12+4096`), an op of a kind (`rename#1`), a mark
-        /// (`mark:model-called`, `mark:model-called#2`).
+        /// Where: `all`, an op's number (12), a place inside a write (`12+4096`), an op of a kind (`rename#1`), an
+        /// output (`output#1`), a mark (`mark:model-called`, `mark:model-called#2`).
         #[serde(default = "everywhere")]
         #[schemars(schema_with = "kill_points")]
         at: Vec<RawPoint>,

@@ -60,6 +60,13 @@ pub enum NodeKind {
     },
 }
 
+impl Node {
+    /// Equal but for the number that names of one file share, which another name alone can change.
+    pub fn is_like(&self, other: &Node) -> bool {
+        Node { hard_link: None, ..self.clone() } == Node { hard_link: None, ..other.clone() }
+    }
+}
+
 impl Tree {
     /// Builds a tree from entries that each come with the identity of their inode, and numbers the hard links:
     /// entries of equal identity are names of one file. The numbers that the nodes come with are ignored, and

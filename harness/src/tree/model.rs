@@ -304,6 +304,14 @@ impl Model {
         }
     }
 
+    /// What a symbolic link points to.
+    pub fn target(&self, inode: Inode) -> Option<&Path> {
+        match &self.inodes[inode.0].body {
+            Body::Link(target) => Some(target),
+            _ => None,
+        }
+    }
+
     /// The names in a folder, sorted.
     pub fn names(&self, inode: Inode) -> Option<impl Iterator<Item = (&OsStr, Inode)>> {
         match &self.inodes[inode.0].body {

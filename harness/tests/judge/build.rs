@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use crashlab::judge::{Controls, Image, Masks, Outcome, Promises, State, Versions, versions};
+use crashlab::judge::{
+    Controls, Image, Masks, Outcome, Promises, Shapes, State, Versions, versions,
+};
 use crashlab::op::{Actor, Event, FileId, Op, OpKind, Stream, What};
 use crashlab::recording::Trace;
 use crashlab::subject::{End, Exit};
@@ -168,7 +170,8 @@ pub(crate) fn controls(
         of_version.insert(version.image.clone(), run(text.as_deref()));
     }
     let began_with_state = !versions.all[0].image.is_nothing();
-    Controls { of_version, none: run(None), masks: Masks::default(), began_with_state }
+    let (masks, shapes) = (Masks::default(), Shapes::default());
+    Controls { of_version, none: run(None), masks, shapes, began_with_state }
 }
 
 /// What that recovery makes of one text.

@@ -42,7 +42,7 @@ impl Case {
             outcome,
             check_failed: None,
             effect_repeated: None,
-            files: &self.state.paths,
+            state: &self.state,
         })
     }
 
@@ -231,7 +231,7 @@ fn the_scenarios_check_and_counted_effects_are_heard() {
             outcome: &good,
             check_failed,
             effect_repeated,
-            files: &case.state.paths,
+            state: &case.state,
         })
         .word
     };
