@@ -60,6 +60,15 @@ fn a_temporary_file_that_nobody_removes_is_a_leftover_and_one_that_is_reused_is_
 }
 
 #[test]
+fn what_the_recovery_itself_writes_down_is_no_leftover() {
+    let line = "cat s > /dev/null; echo two > t; mv t s";
+    let tells = "cat s > /dev/null; [ ! -e t ] || { rm t; echo t > report; }";
+    let scenario = shell("tells", line).recovery(&["/bin/sh", "-c", tells]).kill_everywhere();
+    let counts = counts(&scenario);
+    assert!(!counts.contains_key(&Word::Leftover), "{counts:?}");
+}
+
+#[test]
 fn a_kill_at_a_mark_and_after_an_op_of_a_kind() {
     let line = format!("{READS}; echo two > t; [ -e /crashlab/mark/written ]; mv t s");
     let at = vec![KillPoint::Mark("written".into(), 1), KillPoint::Kind("rename".into(), 1)];
@@ -142,6 +151,24 @@ fn a_state_that_the_subject_never_changes_is_a_mistake() {
     let error = try_scenario(&scenario, &Plan::All, &Settings::default()).unwrap_err();
     assert!(error.to_string().contains("never changes its state (s)"), "{error}");
     assert!(error.to_string().contains("it changes: other"), "{error}");
+}
+
+#[test]
+fn a_state_that_is_never_there_is_a_mistake() {
+    let mut scenario = shell("misspelt", "cat s > /dev/null; printf two > s").kill_everywhere();
+    scenario.subject.state.push("t".into());
+    let error = try_scenario(&scenario, &Plan::All, &Settings::default()).unwrap_err();
+    assert!(error.to_string().contains("never anything at the state `t`"), "{error}");
+}
+
+#[test]
+fn a_state_that_leads_out_of_the_work_folder_is_a_mistake() {
+    for link in ["/etc/hostname", "../elsewhere", "s"] {
+        let setup = format!("rm -f s; ln -s {link} s");
+        let scenario = shell("leads out", "true").setup(&setup).kill_everywhere();
+        let error = try_scenario(&scenario, &Plan::All, &Settings::default()).unwrap_err();
+        assert!(error.to_string().contains("the state `s` leads out of"), "{link}: {error}");
+    }
 }
 
 #[test]

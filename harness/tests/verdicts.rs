@@ -251,3 +251,133 @@ fn a_cut_append_is_torn() {
     let scenario = recovered_by(shell("cut", line).setup("printf x > s"), "cat s");
     assert!(words(scenario).contains(&Word::Torn));
 }
+
+#[test]
+fn a_name_given_before_the_last_write_is_torn() {
+    let line = "cat s > /dev/null; exec 3> t; printf 'hal' >&3; mv t s; printf 'f' >&3";
+    let scenario = recovered_by(shell("renamed early", line), "cat s");
+    assert_eq!(words(scenario), [Word::Old, Word::Torn, Word::New]);
+    // A name given before the close, with all that was written, is whole.
+    let line = "cat s > /dev/null; exec 3> t; printf 'whole' >&3; mv t s; exec 3>&-";
+    let scenario = recovered_by(shell("closed late", line), "cat s");
+    assert_eq!(words(scenario), [Word::Old, Word::New]);
+}
+
+#[test]
+fn another_name_for_a_file_says_nothing_of_it() {
+    let line = "cat s > /dev/null; exec 3<> s; printf AA >&3; ln s s.bak; printf BB >&3";
+    let scenario = recovered_by(shell("linked", line).setup("printf oooo > s"), "cat s");
+    assert_eq!(words(scenario), [Word::Old, Word::Torn, Word::New]);
+}
+
+#[test]
+fn what_is_printed_before_it_is_done_is_lost_at_that_very_moment() {
+    let line = "cat s > /dev/null; echo two > t; echo saved; mv t s";
+    let mut scenario = recovered_by(shell("says too early", line), "cat s");
+    assert_eq!(words(scenario.clone()), [Word::Old, Word::New]);
+    scenario.subject.ack = vec!["^saved".into()];
+    assert_eq!(words(scenario.clone()), [Word::Old, Word::Lost, Word::New]);
+    assert_eq!(word_at(&scenario, "output#1").0, Word::Lost);
+}
+
+#[test]
+fn reading_one_state_file_is_not_reading_the_other() {
+    let line = "cat s b > /dev/null; printf two > b";
+    let scenario = with_state(shell("other", line).setup("echo one > b"), &["s", "b"]);
+    let blind = recovered_by(scenario.clone(), "cat s; printf two > c; mv c b");
+    assert_eq!(word_at(&blind, "truncate#1").0, Word::Torn);
+    let reads = recovered_by(scenario, "cat s; cat b || exit 1; printf two > c; mv c b");
+    assert_eq!(word_at(&reads, "truncate#1").0, Word::Recovered);
+}
+
+#[test]
+fn a_link_in_a_folder_that_is_state_is_compared() {
+    let line = "cat d/current; ln -sfn b d/current";
+    let scenario = shell("link as state", line)
+        .setup("mkdir d; echo 1 > d/a; echo 2 > d/b; ln -s a d/current");
+    let scenario = recovered_by(with_state(scenario, &["d"]), "[ -e d/current ]");
+    assert_eq!(words(scenario.clone()), [Word::Old, Word::New]);
+    // Between the two calls there is no link.
+    let parts = "cat d/current; rm d/current; ln -s b d/current";
+    let mut parted = scenario;
+    parted.subject.command = CommandLine::Argv(["/bin/sh", "-c", parts].map(str::to_owned).into());
+    assert_eq!(words(parted), [Word::Old, Word::Torn, Word::New]);
+}
+
+#[test]
+fn temp_files_in_a_folder_that_is_state_are_none_of_it() {
+    let line = "cat d/s > /dev/null; : > d/lock; echo two > d/t; mv d/t d/s; rm d/lock";
+    let scenario = shell("folder", line).setup("mkdir d; echo one > d/s");
+    let scenario = recovered_by(with_state(scenario, &["d"]), "cat d/s");
+    assert_eq!(words(scenario), [Word::Old, Word::New]);
+}
+
+#[test]
+fn a_file_that_moves_through_a_folder_is_never_a_stranger() {
+    let line = "cat d/in/* > /dev/null; mv d/in/1 d/work/1; mv d/work/1 d/done/1";
+    let scenario = shell("moves", line).setup("mkdir d; mkdir d/in d/work d/done; echo x > d/in/1");
+    let scenario = with_state(scenario, &["d"]);
+    let finishes =
+        "cat d/*/* > /dev/null; for f in d/in/* d/work/*; do [ ! -e $f ] || mv $f d/done; done";
+    let finished = words(recovered_by(scenario.clone(), finishes));
+    assert_eq!(finished, [Word::Old, Word::Recovered, Word::New]);
+    let forgets = "for f in d/in/*; do [ ! -e $f ] || mv $f d/done; done";
+    assert_eq!(words(recovered_by(scenario, forgets)), [Word::Old, Word::Torn, Word::New]);
+}
+
+#[test]
+fn what_the_time_makes_different_is_a_version_all_the_same() {
+    let line = "cat s > /dev/null; date +%N > s";
+    let scenario = recovered_by(shell("nonce", line), "cat s > /dev/null");
+    assert_eq!(words(scenario), [Word::Old, Word::Torn, Word::New]);
+}
+
+#[test]
+fn a_rollback_by_a_journal_is_recovered() {
+    let line = "cat s > /dev/null; [ ! -s j ] || { cat j > s; rm j; }; \
+                cp s j; printf two | dd of=s conv=notrunc,fsync 2> /dev/null; rm j; : > o; rm o";
+    let scenario =
+        recovered_by(shell("journal", line), "cat s; [ ! -s j ] || { cat j > s; rm j; }");
+    let words = words(scenario.setup("printf one > s"));
+    assert_eq!(words, [Word::Old, Word::Recovered, Word::New]);
+}
+
+#[test]
+fn a_log_of_records_without_lines_has_a_version_after_each() {
+    let line = "cat s > /dev/null; for i in 1 2 3; do printf 'a\\nb' >> s; done; \
+                exec 3>> s; printf 'c\\nd' >&3; printf 'e\\nf' >&3";
+    let scenario = recovered_by(shell("records", line), "cat s").setup(": > s");
+    assert_eq!(words(scenario), [Word::Old, Word::New]);
+}
+
+#[test]
+fn a_refusal_in_colour_is_a_refusal() {
+    let line = "cat s > /dev/null; printf two > s";
+    let refuses = "grep -q . s || { printf '\\033[31merror\\033[0m: \\033[1ms\\033[0m: empty\\n' >&2; exit 1; }";
+    let scenario = recovered_by(shell("colour", line), refuses);
+    assert_eq!(word_at(&scenario, "truncate#1").0, Word::Refused);
+}
+
+#[test]
+fn an_effect_of_the_finished_run_is_none_of_the_next() {
+    let line = "n=$(cat s); echo $n >> calls; echo $((n + 1)) > t; mv t s; : > o; rm o";
+    let mut scenario = shell("counts calls", line).setup("echo 1 > s");
+    scenario.subject.effects = vec!["calls".into()];
+    assert_eq!(words(scenario), [Word::Old, Word::Repeated, Word::New]);
+}
+
+#[test]
+fn who_refuses_before_its_mark_needs_no_turn() {
+    let line = "mkdir lock 2> /dev/null || { echo s: busy >&2; exit 75; }; n=$(cat s); \
+                [ -r /crashlab/mark/read ]; printf $((n + 1)) > t; mv t s; rmdir lock";
+    let mark = |name: &str| Until::Mark(name.into());
+    let order = [("a", mark("read")), ("b", mark("read")), ("a", Until::End), ("b", Until::End)];
+    assert_eq!(overlap(line, &order), Word::Serial);
+}
+
+#[test]
+fn times_that_hide_who_wrote_are_not_measured() {
+    let line = "date +%N > t$$; [ -r /crashlab/mark/made ]; mv t$$ s";
+    let order = [("a", Until::Mark("made".into())), ("b", Until::End), ("a", Until::End)];
+    assert_eq!(overlap(line, &order), Word::NotMeasured);
+}

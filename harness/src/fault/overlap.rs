@@ -11,8 +11,6 @@ pub struct Turns {
     turns: Vec<(usize, Option<String>)>,
     /// The turn at hand.
     at: usize,
-    /// The process of the turn at hand has been let go.
-    gone: bool,
     /// Where a process was held, for the report.
     pub held: Vec<(usize, String)>,
 }
@@ -27,7 +25,7 @@ impl Turns {
             Until::End => None,
         };
         let turns = order.iter().map(|turn| (position(turn), until(turn))).collect();
-        Turns { turns, at: 0, gone: false, held: Vec::new() }
+        Turns { turns, at: 0, held: Vec::new() }
     }
 
     /// Turns that were to end by a mark that never came: the process and the mark.
@@ -55,7 +53,6 @@ impl Director for Turns {
             Some((process, Some(mark))) if *process == event.actor.program && mark == name => {
                 self.held.push((*process, name.clone()));
                 self.at += 1;
-                self.gone = false;
                 Step::Hold
             }
             _ => Step::Go,
@@ -66,14 +63,8 @@ impl Director for Turns {
         while let Some((process, _)) = self.turns.get(self.at) {
             // A turn is over when its process ended or waits for a lock; its mark ends it in `after`.
             match standings.get(*process) {
-                Some(Standing::Held) if !self.gone => {
-                    self.gone = true;
-                    return Some(*process);
-                }
-                _ => {
-                    self.at += 1;
-                    self.gone = false;
-                }
+                Some(Standing::Held) => return Some(*process),
+                _ => self.at += 1,
             }
         }
         None

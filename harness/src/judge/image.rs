@@ -116,6 +116,13 @@ impl State {
         found
     }
 
+    /// A state path that leads out of the watched folder, or nowhere at all.
+    pub fn unwatched(&self, tree: &Tree) -> Option<&Path> {
+        let model = Model::new(tree);
+        let leads = |path: &&PathBuf| model.resolve_path(path, &self.seen).is_none();
+        self.paths.iter().find(leads).map(PathBuf::as_path)
+    }
+
     /// The image without the files below state folders that are not familiar: such a file is a temp or lock file that
     /// happened to be there at that moment.
     pub fn without_strangers(&self, image: &Image, familiar: impl Fn(&Path) -> bool) -> Image {

@@ -157,7 +157,7 @@ impl Ahead {
             let touched = at.apply(event)?;
             if matches!(&event.what, What::Op(op) if matches!(op.kind, OpKind::Rename { .. } | OpKind::Link { .. } | OpKind::Symlink { .. }))
             {
-                shapes.learn(touched.iter());
+                shapes.learn(touched.iter().filter(|path| at.image.files.contains_key(*path)));
             }
             changed.extend(touched);
         }

@@ -130,6 +130,15 @@ impl Ground<'_> {
         if alike {
             own.take_out_premature(&self.versions.premature);
         }
+        // Where the bytes are this run's own, such as times, the recording tells that they are a version.
+        let last = trace.ops().last().map_or(0, |op| op.number);
+        let stood = known.iter().find(|version| version.after_op == last && last > 0);
+        let stood = stood.filter(|_| alike && !matches!(point, KillPoint::Inside(..)));
+        let image = self.stage.state.without_strangers(survivor, |path| own.shapes.contains(path));
+        let is_new = own.all.iter().all(|own| own.image != image);
+        if let Some(stood) = stood.filter(|stood| is_new && stood.image != image) {
+            own.all.push(Version { image, ..stood.clone() });
+        }
         let same = own.all.len() <= known.len()
             && own.all.iter().zip(known).all(|(own, known)| own.image == known.image);
         if same {
@@ -138,15 +147,6 @@ impl Ground<'_> {
                 own.origin = known.origin;
             }
             own.all.extend(known[own.all.len()..].iter().cloned());
-        } else if alike && !matches!(point, KillPoint::Inside(..)) {
-            // The bytes are this run's own, such as times; that they are a version, the recording tells.
-            let last = trace.ops().last().map_or(0, |op| op.number);
-            let image =
-                self.stage.state.without_strangers(survivor, |path| own.shapes.contains(path));
-            let stood = known.iter().find(|version| version.after_op == last && last > 0);
-            if let Some(stood) = stood.filter(|_| own.all.iter().all(|own| own.image != image)) {
-                own.all.push(Version { image, ..stood.clone() });
-            }
         }
         // Where no later version comes, a promise of the next one is a promise of the last.
         own.promised = own.promised.min(own.all.len().max(known.len()).saturating_sub(1));
@@ -334,5 +334,46 @@ fn lines(tree: &Tree, path: &Path) -> usize {
     match tree.get(path).map(|node| &node.kind) {
         Some(NodeKind::File(bytes)) => bytes.split_inclusive(|byte| *byte == b'\n').count(),
         _ => 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::judge::Grade;
+    use crate::op::{Actor, Op};
+    use crate::run::Settings;
+    use crate::run::controls::FirstRound;
+    use crate::scenario::Scenario;
+
+    /// A recording with an op that no other run does: nothing is known of a kill there, which is no pass.
+    #[test]
+    fn a_place_that_a_run_does_not_come_to_is_not_measured() {
+        let line = "echo two > t; mv t s";
+        let scenario = Scenario::new("shorter", &["/bin/sh", "-c", line], "s");
+        let stage = Stage::new(&scenario, &Settings::default(), None).expect("a sandbox");
+        let before = stage.prepare().expect("an empty folder");
+        let mut recording = stage.record(&before, false).expect("a run");
+        let number = recording.trace.ops().count() as u32 + 1;
+        let path = PathBuf::from("more");
+        let kind = OpKind::Mkdir { path, mode: 0o755, owner: (0, 0) };
+        let what = What::Op(Op { number, call: "mkdir".into(), kind });
+        recording.trace.events.push(Event { actor: Actor { program: 0, pid: 1, tid: 1 }, what });
+        let promises = Promises::default();
+        let events = &recording.trace.events;
+        let found = versions(&before, events, &stage.state, &promises, None).expect("it fits");
+        let recoveries = Recoveries::new(&stage);
+        let mut controls = FirstRound::run(&recoveries, &recording, &found).expect("controls");
+        let ground = Ground {
+            stage: &stage,
+            recording: &recording,
+            versions: &found,
+            promises: &promises,
+            recoveries: &recoveries,
+        };
+        let killed = ground.kill(&KillPoint::After(number), &mut controls).expect("a kill");
+        let case = killed.judge(&ground, &controls.finish(&recoveries).expect("controls"));
+        assert_eq!((case.verdict.word, case.verdict.grade), (Word::NotMeasured, Grade::Unknown));
+        assert!(case.verdict.why.contains("did not come to this place"), "{}", case.verdict.why);
     }
 }

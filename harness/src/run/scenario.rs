@@ -1,7 +1,7 @@
 //! One scenario from its first command to its last verdict.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use super::cases::Case;
@@ -12,7 +12,7 @@ use super::overlap::{Overlapped, overlap};
 use super::plain::{alert, idle};
 use super::stage::{Stage, show};
 use super::{LabError, Settings, check_interrupt};
-use crate::judge::{Controls, Grade, Verdict, Word, metadata_changes, versions};
+use crate::judge::{Content, Controls, Grade, Verdict, Version, Word, metadata_changes, versions};
 use crate::recording::Recording;
 use crate::recovery::Recoveries;
 use crate::scenario::{Fault, FaultKind, KillPoint, Scenario};
@@ -166,6 +166,7 @@ pub fn run_scenario(
     let scenario = stage.scenario;
     let before = stage.prepare()?;
     let recording = record(stage, &before)?;
+    must_be_watched(&recording, stage)?;
     let promises = stage.promises()?;
     let found = versions(&recording.before, &recording.trace.events, &stage.state, &promises, None)
         .map_err(|misfit| LabError::Lab(format!("{}: {misfit}", scenario.file.display())))?;
@@ -225,6 +226,20 @@ fn must_account(recording: &Recording, stage: &Stage<'_>) -> Result<(), LabError
     let gaps: Vec<&str> = recording.trace.gaps.iter().map(|gap| gap.what.as_str()).collect();
     let gaps = if gaps.is_empty() { String::new() } else { format!(" ({})", gaps.join("; ")) };
     Err(LabError::Lab(format!("{}: {what}{gaps}", stage.scenario.file.display())))
+}
+
+/// What a link out of the work folder leads to is not watched, so that nothing could be said of it.
+fn must_be_watched(recording: &Recording, stage: &Stage<'_>) -> Result<(), LabError> {
+    let trees = [&recording.before, &recording.after];
+    match trees.into_iter().find_map(|tree| stage.state.unwatched(tree)) {
+        None => Ok(()),
+        Some(path) => Err(LabError::Scenario(format!(
+            "{}: the state `{}` leads out of the work folder, or round in circles: nothing is known of what is there; \
+             let the scenario put the file into the work folder, and a link to it by a relative path",
+            stage.scenario.file.display(),
+            path.display()
+        ))),
+    }
 }
 
 fn needs_controls(fault: &Fault) -> bool {
@@ -320,6 +335,7 @@ fn try_damage(ground: &Ground<'_>, file: &Path, name: &str) -> Result<Pending, L
 
 /// A kill of a run that leaves its state alone tries nothing, which must not look like a pass.
 fn must_change(ground: &Ground<'_>, fault: &Fault) -> Result<(), LabError> {
+    must_exist(ground)?;
     if !ground.versions.changed.is_empty() || !fault.expect.is_empty() {
         return Ok(());
     }
@@ -334,6 +350,30 @@ fn must_change(ground: &Ground<'_>, fault: &Fault) -> Result<(), LabError> {
          anything; it changes: {wrote}; is `state` spelled as the program spells it?",
         ground.stage.scenario.file.display()
     )))
+}
+
+/// A state path at which there is never anything is misspelt.
+fn must_exist(ground: &Ground<'_>) -> Result<(), LabError> {
+    let stage = ground.stage;
+    let is_there = |path: &PathBuf| {
+        let below = |known: &PathBuf, content: &Content| {
+            known.starts_with(path) && *content != Content::Absent
+        };
+        let stands = |version: &Version| {
+            version.image.files.iter().any(|(known, content)| below(known, content))
+        };
+        ground.versions.all.iter().any(stands) || ground.versions.changed.contains(path)
+    };
+    let optional = |path: &PathBuf| stage.state.volatile.contains(path);
+    match stage.state.paths.iter().find(|path| !is_there(path) && !optional(path)) {
+        // Where there is never any state, the run is told of as one that changes none.
+        Some(path) if stage.state.paths.len() > 1 => Err(LabError::Scenario(format!(
+            "{}: there is never anything at the state `{}`; is it spelled as the program spells it?",
+            stage.scenario.file.display(),
+            path.display()
+        ))),
+        _ => Ok(()),
+    }
 }
 
 /// A case that was asked for by its id need not be among the scenario's own places.
