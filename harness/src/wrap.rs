@@ -1,5 +1,13 @@
 //! Text for people, broken into lines of a terminal.
 
+/// How wide a terminal may be taken to be.
+pub(crate) const COLUMNS: usize = 80;
+
+/// `1 case`, `2 cases`.
+pub(crate) fn counted(count: usize, what: &str) -> String {
+    if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
+}
+
 /// `text` after `label`, broken at blanks; the lines after the first are indented like the label.
 pub(crate) fn wrapped(label: &str, text: &str, columns: usize) -> String {
     let indent = label.chars().count();

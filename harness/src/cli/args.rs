@@ -94,14 +94,14 @@ pub struct RunArgs {
     #[arg(required = true, value_name = "PATH")]
     pub paths: Vec<PathBuf>,
     /// How many cases run at once [default: one for each processor]
-    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(short, long, value_name = "N", value_parser = jobs)]
     pub jobs: Option<u16>,
     /// Print events as JSON Lines instead of a report
     #[arg(long)]
     pub json: bool,
-    /// Let these warnings count as faults, parted by commas
-    #[arg(long, value_name = "WORDS", value_delimiter = ',')]
-    pub deny: Vec<Deny>,
+    /// Let these warnings count as faults, parted by commas: leftover, metadata, skipped
+    #[arg(long, value_name = "WORDS", value_parser = denied)]
+    pub deny: Vec<Denied>,
     /// Do not exit with 3 where something was not measured
     #[arg(long)]
     pub allow_not_measured: bool,
@@ -117,6 +117,29 @@ pub struct RunArgs {
     /// Keep the work folder of each finding in this folder
     #[arg(long, value_name = "DIR")]
     pub keep: Option<PathBuf>,
+}
+
+fn jobs(text: &str) -> Result<u16, String> {
+    match text.parse() {
+        Ok(0) => Err("nothing runs with no job; give 1 or more".to_owned()),
+        Ok(jobs) => Ok(jobs),
+        Err(_) => Err("expected a whole number from 1".to_owned()),
+    }
+}
+
+/// The words of one `--deny`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Denied(pub Vec<Deny>);
+
+fn denied(text: &str) -> Result<Denied, String> {
+    let known = || Deny::value_variants().iter().filter_map(|deny| deny.to_possible_value());
+    let word = |word: &str| {
+        Deny::from_str(word.trim(), true).map_err(|_| {
+            let known: Vec<String> = known().map(|known| known.get_name().to_owned()).collect();
+            format!("`{}` is none of {}", word.trim(), known.join(", "))
+        })
+    };
+    text.split(',').map(word).collect::<Result<_, _>>().map(Denied)
 }
 
 /// What `--deny` can name.
@@ -191,6 +214,9 @@ pub struct ReplayArgs {
     /// Keep the work folder in this folder
     #[arg(long, value_name = "DIR")]
     pub keep: Option<PathBuf>,
+    /// Do not run the scenario's `build` command
+    #[arg(long)]
+    pub no_build: bool,
 }
 
 /// `crashlab damage`.

@@ -57,6 +57,8 @@ pub struct ReplayPlan {
     pub case: String,
     /// Keep the work folder here.
     pub keep: Option<PathBuf>,
+    /// Run the scenario's `build` command.
+    pub build: bool,
 }
 
 /// The arguments cannot be made a plan. `Display` is for people, of 80 columns, and may have many lines.
@@ -89,7 +91,7 @@ pub fn run(args: &RunArgs) -> Result<RunPlan, PlanError> {
         scenarios: selected(load(&args.paths)?, &args.only)?,
         jobs: args.jobs.map_or(processors, usize::from),
         json: args.json,
-        deny: args.deny.iter().map(|deny| deny.word()).collect(),
+        deny: args.deny.iter().flat_map(|denied| &denied.0).map(|deny| deny.word()).collect(),
         allow_not_measured: args.allow_not_measured,
         build: !args.no_build,
         pin: !args.no_pin,
@@ -119,6 +121,7 @@ pub fn replay(args: &ReplayArgs) -> Result<ReplayPlan, PlanError> {
         scenario: one(&args.scenario)?,
         case: args.case.clone(),
         keep: args.keep.clone(),
+        build: !args.no_build,
     })
 }
 

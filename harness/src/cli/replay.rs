@@ -5,12 +5,14 @@ use super::{Code, Output, output};
 use crate::judge::Grade;
 use crate::report::{keep_case, tell_case};
 use crate::run::{Plan, Settings, try_scenario};
+use crate::scenario::{FaultKind, Scenario};
 
 /// Runs the case and prints all that is known of it.
 pub(super) fn replay(plan: &ReplayPlan, out: &mut Output<'_>) -> Code {
     super::interrupt::watch();
+    let settings = Settings { build: plan.build, ..Settings::default() };
     let wanted = Plan::Case(plan.case.clone());
-    let result = match try_scenario(&plan.scenario, &wanted, &Settings::default()) {
+    let result = match try_scenario(&plan.scenario, &wanted, &settings) {
         Ok(result) => result,
         Err(error) => {
             output::complain(&error.to_string());
@@ -37,9 +39,31 @@ pub(super) fn replay(plan: &ReplayPlan, out: &mut Output<'_>) -> Code {
     }
     code.unwrap_or_else(|| {
         output::complain(&format!(
-            "{file}: there is no case `{}`; `crashlab run {file} --json` lists all",
-            plan.case
+            "{file}: there is no case `{}`; it has: {}",
+            plan.case,
+            forms(&plan.scenario).join(", ")
         ));
         Code::Wrong
     })
+}
+
+/// The ids that a scenario's cases can have.
+fn forms(scenario: &Scenario) -> Vec<String> {
+    let mut forms = Vec::new();
+    for fault in &scenario.faults {
+        match &fault.kind {
+            FaultKind::Kill { .. } => forms.push(
+                "kill@PLACE with an op's number (kill@12), an op of a kind (kill@rename#1), a mark \
+                 (kill@mark:NAME), bytes of a write (kill@12+4096)"
+                    .to_owned(),
+            ),
+            FaultKind::Damage { damages, .. } => {
+                forms.extend(damages.iter().map(|name| format!("damage:{name}")))
+            }
+            FaultKind::Overlap { name, .. } => forms.push(format!("overlap:{name}")),
+            FaultKind::Alert { name, .. } => forms.push(format!("alert:{name}")),
+            FaultKind::Idle { .. } => forms.push("idle".to_owned()),
+        }
+    }
+    forms
 }

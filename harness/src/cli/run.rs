@@ -1,14 +1,19 @@
 //! `crashlab run`: all scenarios, told by a reporter.
 
-use std::io::IsTerminal;
+use std::io::{IsTerminal, Write as _};
 
 use super::plan::RunPlan;
 use super::{Code, Output};
 use crate::report::{Json, Keep, Reporter, Strictness, Summary, Terminal};
 use crate::run::{self, Plan, Settings};
+use crate::wrap::counted;
 
 /// Runs the plan and prints what it comes to.
 pub(super) fn run(plan: &RunPlan, output: &mut Output<'_>) -> Code {
+    if let Some(mistake) = plan.keep.as_deref().and_then(|folder| is_free(folder).err()) {
+        super::output::complain(&mistake);
+        return Code::Wrong;
+    }
     super::interrupt::watch();
     let settings = Settings {
         jobs: plan.jobs,
@@ -32,6 +37,21 @@ pub(super) fn run(plan: &RunPlan, output: &mut Output<'_>) -> Code {
     code(&summary, &strictness)
 }
 
+/// A folder with something in it is left alone, and that is told before anything is run.
+fn is_free(folder: &std::path::Path) -> Result<(), String> {
+    let mistake = |what: String| format!("--keep {}: {what}", folder.display());
+    match std::fs::read_dir(folder) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(mistake(error.to_string())),
+        Ok(mut entries) => match entries.next() {
+            None => Ok(()),
+            Some(_) => Err(mistake(
+                "there is something in it; give a folder that is new or empty".to_owned(),
+            )),
+        },
+    }
+}
+
 fn kept(plan: &RunPlan, settings: &Settings, reporter: &mut dyn Reporter) {
     match &plan.keep {
         None => run::run(&plan.scenarios, &Plan::All, settings, reporter),
@@ -39,6 +59,11 @@ fn kept(plan: &RunPlan, settings: &Settings, reporter: &mut dyn Reporter) {
             let mut keep = Keep::new(reporter, folder);
             run::run(&plan.scenarios, &Plan::All, settings, &mut keep);
             keep.failures.iter().for_each(|failure| super::output::complain(failure));
+            let what = match keep.kept {
+                0 => "nothing was kept: no case was a fault".to_owned(),
+                kept => format!("kept below {}: {}", folder.display(), counted(kept, "case")),
+            };
+            _ = writeln!(std::io::stderr(), "{what}");
         }
     }
 }

@@ -2,10 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use std::path::Path;
 
-use crate::judge::{Grade, Word};
+use crate::judge::{Grade, Word, shape};
 use crate::run::{Case, FaultResult, ScenarioResult};
 use crate::tree::difference;
+use crate::wrap::counted;
 
 /// How many ids of a group are printed.
 const IDS_MAX: usize = 8;
@@ -26,22 +28,24 @@ pub fn tell_result(result: &ScenarioResult) -> String {
         for word in fault.missing() {
             _ = writeln!(text, "  {word} was expected of {}, and was not found", fault.kind);
         }
-        for ((word, what), ids) in warnings(fault) {
-            _ = writeln!(text, "  {word}: {what} ({} cases, first {})", ids.len(), ids[0]);
+        for (word, what, ids) in warnings(fault) {
+            let cases = counted(ids.len(), "case");
+            _ = writeln!(text, "  {word}: {what} ({cases}, first {})", ids[0]);
         }
     }
     if text.is_empty() { text } else { format!("{} ({file})\n{text}", result.name) }
 }
 
-/// Warnings that were not expected, with the cases that have them.
-fn warnings(fault: &FaultResult) -> BTreeMap<(Word, &str), Vec<&str>> {
-    let mut told: BTreeMap<(Word, &str), Vec<&str>> = BTreeMap::new();
+/// Warnings that were not expected, with the cases that have them. Names with a process id in them are told once.
+fn warnings(fault: &FaultResult) -> Vec<(Word, &str, Vec<&str>)> {
+    let mut told: BTreeMap<(Word, String), (&str, Vec<&str>)> = BTreeMap::new();
     for case in &fault.cases {
         for (word, what) in case.warnings.iter().filter(|(word, _)| !fault.expect.contains(word)) {
-            told.entry((*word, what)).or_default().push(&case.id);
+            let alike = told.entry((*word, shape(Path::new(what)))).or_insert((what, Vec::new()));
+            alike.1.push(&case.id);
         }
     }
-    told
+    told.into_iter().map(|((word, _), (what, ids))| (word, what, ids)).collect()
 }
 
 /// Cases with the same verdict.

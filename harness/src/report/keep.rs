@@ -11,6 +11,8 @@ use crate::tree::{SnapshotError, write_out};
 pub struct Keep<'a> {
     inner: &'a mut dyn Reporter,
     folder: &'a Path,
+    /// How many cases were kept.
+    pub kept: usize,
     /// What could not be kept, in words.
     pub failures: Vec<String>,
 }
@@ -24,7 +26,7 @@ impl std::fmt::Debug for Keep<'_> {
 impl<'a> Keep<'a> {
     /// Keeps below this folder: a folder for each scenario, in it one for each case.
     pub fn new(inner: &'a mut dyn Reporter, folder: &'a Path) -> Keep<'a> {
-        Keep { inner, folder, failures: Vec::new() }
+        Keep { inner, folder, kept: 0, failures: Vec::new() }
     }
 }
 
@@ -35,7 +37,10 @@ impl Reporter for Keep<'_> {
             for case in cases.filter(|case| case.verdict.grade == Grade::Fault) {
                 let folder = self.folder.join(&result.name);
                 let kept = keep_case(case, &folder);
-                self.failures.extend(kept.err().map(|error| error.to_string()));
+                match kept {
+                    Ok(_) => self.kept += 1,
+                    Err(error) => self.failures.push(error.to_string()),
+                }
             }
         }
         self.inner.event(event);

@@ -7,9 +7,12 @@ use anstyle::{AnsiColor, Style};
 
 use crate::judge::{Grade, Word};
 use crate::run::{FaultResult, ScenarioResult};
+use crate::wrap::COLUMNS;
 
 /// As wide as a name may be beside its verdicts; a longer one gets a line of its own.
 const NAME_COLUMNS: usize = 40;
+/// Where the words of a row begin: behind the mark, the name and the kind.
+const WORDS_BEGIN: usize = 5 + NAME_COLUMNS + 1 + 7 + 1;
 
 /// Colours, or none.
 #[derive(Debug, Clone, Copy)]
@@ -44,17 +47,15 @@ pub(super) fn rows(result: &ScenarioResult, holds: bool, palette: Palette) -> St
     for (kind, faults) in kinds {
         let (mark, name) = std::mem::replace(&mut head, ("    ", ""));
         let tally = tally(&faults, palette);
-        if name.chars().count() > NAME_COLUMNS {
-            _ = writeln!(text, "{mark} {name}\n     {:NAME_COLUMNS$} {kind:7} {tally}", "");
-        } else {
-            _ = writeln!(text, "{mark} {name:NAME_COLUMNS$} {kind:7} {tally}");
-        }
+        let long = name.chars().count() > NAME_COLUMNS;
+        let gap = if long { format!("\n     {:NAME_COLUMNS$}", "") } else { String::new() };
+        _ = writeln!(text, "{mark} {name:NAME_COLUMNS$}{gap} {kind:7} {}", lines(&tally));
     }
     text
 }
 
 /// `old 12, new 3, torn 4*`: the star says that it was expected.
-fn tally(faults: &[&FaultResult], palette: Palette) -> String {
+fn tally(faults: &[&FaultResult], palette: Palette) -> Vec<Part> {
     let mut counts: BTreeMap<Word, Count> = BTreeMap::new();
     for fault in faults {
         for case in &fault.cases {
@@ -72,11 +73,46 @@ fn tally(faults: &[&FaultResult], palette: Palette) -> String {
             }
         }
     }
-    let mut words: Vec<String> =
+    let mut words: Vec<Part> =
         counts.iter().map(|(word, count)| count.show(*word, palette)).collect();
     let missing = faults.iter().flat_map(|fault| fault.missing());
-    words.extend(missing.map(|word| palette.bad(&format!("no {word}"))));
-    words.join(", ")
+    words.extend(
+        missing.map(|word| Part::new(format!("{word} not found"), |text| palette.bad(text))),
+    );
+    words
+}
+
+/// One word of a row, and how wide it is without its colour.
+#[derive(Debug)]
+struct Part {
+    text: String,
+    columns: usize,
+}
+
+impl Part {
+    fn new(text: String, paint: impl Fn(&str) -> String) -> Part {
+        Part { columns: text.chars().count(), text: paint(&text) }
+    }
+}
+
+/// The words with commas between them, on as many lines as they need.
+fn lines(parts: &[Part]) -> String {
+    let mut text = String::new();
+    let mut column = WORDS_BEGIN;
+    for (position, part) in parts.iter().enumerate() {
+        let comma = usize::from(position + 1 < parts.len());
+        if position > 0 && column + 1 + part.columns + comma > COLUMNS {
+            _ = write!(text, "\n{:WORDS_BEGIN$}", "");
+            column = WORDS_BEGIN;
+        } else if position > 0 {
+            text.push(' ');
+            column += 1;
+        }
+        text += &part.text;
+        text += if comma > 0 { "," } else { "" };
+        column += part.columns + comma;
+    }
+    text
 }
 
 #[derive(Debug, Default)]
@@ -88,15 +124,15 @@ struct Count {
 }
 
 impl Count {
-    fn show(&self, word: Word, palette: Palette) -> String {
-        let text = format!("{word} {}", self.cases);
-        match self.grade {
-            _ if self.expected => palette.paint(AnsiColor::Cyan.on_default(), &format!("{text}*")),
-            Some(Grade::Fault) => palette.bad(&text),
+    fn show(&self, word: Word, palette: Palette) -> Part {
+        let star = if self.expected { "*" } else { "" };
+        Part::new(format!("{word} {}{star}", self.cases), |text| match self.grade {
+            _ if self.expected => palette.paint(AnsiColor::Cyan.on_default(), text),
+            Some(Grade::Fault) => palette.bad(text),
             Some(Grade::Warning | Grade::Unknown) => {
-                palette.paint(AnsiColor::Yellow.on_default(), &text)
+                palette.paint(AnsiColor::Yellow.on_default(), text)
             }
-            _ => text,
-        }
+            _ => text.to_owned(),
+        })
     }
 }

@@ -82,13 +82,17 @@ impl Summary {
         }
     }
 
-    /// The exit code: 2 a scenario or a control is wrong, 1 a fault, 3 something could not be measured, else 0.
+    /// The exit code: 2 a scenario or a control is wrong, 1 a fault, 3 something was not measured, also because the run
+    /// was told to stop, else 0.
     pub fn exit_code(&self, strictness: &Strictness) -> u8 {
         if self.broken > 0 {
             2
-        } else if self.failed > 0 || self.interrupted {
+        } else if self.failed > 0 {
             1
-        } else if self.unable > 0 || (self.not_measured > 0 && !strictness.allow_not_measured) {
+        } else if self.interrupted
+            || self.unable > 0
+            || (self.not_measured > 0 && !strictness.allow_not_measured)
+        {
             3
         } else {
             0
@@ -145,7 +149,8 @@ mod tests {
         assert_eq!(code(&[result(Word::Lost, &[], &[Word::Torn])], &[], &plain), 1, "another one");
         assert_eq!(code(&[bad()], &[wrong()], &plain), 2);
         assert_eq!(code(&[good()], &[unable()], &plain), 3);
-        assert_eq!(code(&[good()], &[LabError::Interrupted], &plain), 1);
+        assert_eq!(code(&[good()], &[LabError::Interrupted], &plain), 3);
+        assert_eq!(code(&[bad()], &[LabError::Interrupted], &plain), 1);
         let unknown = || result(Word::NotMeasured, &[], &[]);
         assert_eq!(code(&[unknown()], &[], &plain), 3);
         assert_eq!(code(&[unknown(), bad()], &[], &plain), 1);

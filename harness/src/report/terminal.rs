@@ -7,10 +7,8 @@ use super::finding::tell_result;
 use super::row::{Palette, rows};
 use super::summary::{Strictness, Summary};
 use super::{Event, Reporter};
-use crate::wrap::wrapped;
-
-/// How wide a terminal may be taken to be.
-const COLUMNS: usize = 80;
+use crate::run::LabError;
+use crate::wrap::{COLUMNS, counted, wrapped};
 
 /// Prints to standard output; progress goes to standard error, if that is a terminal.
 #[derive(Debug)]
@@ -26,6 +24,8 @@ pub struct Terminal<W> {
     /// Masks and notes, with the scenarios that have them.
     notes: BTreeMap<String, Vec<String>>,
     total: usize,
+    /// Scenarios that were not tried to their end, since the run was told to stop.
+    stopped: usize,
     seen: usize,
     begun: std::time::Instant,
 }
@@ -44,6 +44,7 @@ impl<W: Write> Terminal<W> {
             findings: BTreeMap::new(),
             notes: BTreeMap::new(),
             total: 0,
+            stopped: 0,
             seen: 0,
             begun: std::time::Instant::now(),
         }
@@ -90,10 +91,17 @@ impl<W: Write> Terminal<W> {
 
     fn last_line(&self) -> String {
         let summary = &self.summary;
-        let mut parts = vec![format!("{} of {} scenarios held", summary.held, self.total)];
-        parts.push(format!("{} cases", summary.cases));
-        parts.push(format!("{} planted faults found (*)", summary.found));
+        if self.total == 0 {
+            return "nothing was tried: the build failed".to_owned();
+        }
+        let mut parts =
+            vec![format!("{} of {} held", summary.held, counted(self.total, "scenario"))];
+        parts.push(counted(summary.cases, "case"));
+        if summary.found > 0 {
+            parts.push(format!("{} found (*)", counted(summary.found, "planted fault")));
+        }
         let counts = [
+            (self.stopped, "stopped"),
             (summary.failed, "failed"),
             (summary.broken, "wrong themselves"),
             (summary.unable, "could not run here"),
@@ -107,9 +115,6 @@ impl<W: Write> Terminal<W> {
                 .filter(|(count, _)| *count > 0)
                 .map(|(count, what)| format!("{count} {what}")),
         );
-        if summary.interrupted {
-            parts.push("interrupted".to_owned());
-        }
         format!("{} ({:.1} s)", parts.join(", "), self.begun.elapsed().as_secs_f64())
     }
 }
@@ -121,6 +126,7 @@ impl<W: Write> Reporter for Terminal<W> {
             Event::Begun { scenarios } => {
                 self.total = scenarios;
                 self.begun = std::time::Instant::now();
+                self.show_progress(&format!("0 of {scenarios} scenarios"));
             }
             Event::Ended { result, .. } => {
                 let holds = self.summary.add(result, &self.strictness);
@@ -136,6 +142,13 @@ impl<W: Write> Reporter for Terminal<W> {
                 }
                 self.seen += 1;
                 self.show_progress(&format!("{} of {} scenarios", self.seen, self.total));
+            }
+            Event::Failed { scenario: Some(scenario), error: error @ LabError::Interrupted } => {
+                self.summary.add_error(error);
+                let mark = self.palette.bad("STOP");
+                let row = format!("{mark} {:40} not tried to its end\n", scenario.name);
+                self.rows.insert(scenario.name.clone(), row);
+                self.stopped += 1;
             }
             Event::Failed { scenario, error } => {
                 self.summary.add_error(error);

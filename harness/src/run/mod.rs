@@ -57,6 +57,10 @@ impl LabError {
     /// A program that must succeed without any fault did not: how it ended, and the last that it said.
     fn failed(file: &std::path::Path, what: &str, end: &crate::subject::End) -> LabError {
         let mut text = format!("{}: {what} fails without any fault: {}", file.display(), end.exit);
+        if end.exit == crate::subject::Exit::TimedOut {
+            text +=
+                &format!(" after {:.0} s, the scenario's `time-limit`", end.elapsed.as_secs_f64());
+        }
         for line in crate::judge::last_lines(end, 6) {
             let line: String = line.chars().take(400).collect();
             text += &format!("\n    {line}");

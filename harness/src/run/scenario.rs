@@ -396,5 +396,28 @@ fn notes(recording: &Recording, stage: &Stage<'_>) -> Vec<String> {
         false => metadata_changes(&recording.before, &recording.after, &stage.state),
     };
     let kept = kept.into_iter().map(|what| format!("without any fault: {what}"));
-    stage.shortcomings().into_iter().chain(gaps).chain(kept).collect()
+    stage
+        .shortcomings()
+        .into_iter()
+        .chain(gaps)
+        .chain(kept)
+        .chain(unmatched(recording, stage))
+        .collect()
+}
+
+/// Paths that the scenario names and at which nothing stands before or after the run: they are perhaps misspelt.
+fn unmatched(recording: &Recording, stage: &Stage<'_>) -> Vec<String> {
+    let subject = &stage.scenario.subject;
+    let is_there = |path: &Path| {
+        [&recording.before, &recording.after].iter().any(|tree| tree.get(path).is_some())
+    };
+    let of = |key: &'static str, paths: &'_ [PathBuf]| -> Vec<String> {
+        let missing = paths.iter().filter(|path| !is_there(path));
+        missing
+            .map(|path| {
+                format!("nothing stands at `{}` ({key}) before or after the run", path.display())
+            })
+            .collect()
+    };
+    [of("effects", &subject.effects), of("volatile", &subject.volatile)].concat()
 }

@@ -2,6 +2,7 @@
 
 use std::cell::Cell;
 use std::ffi::OsString;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,7 +13,7 @@ use crate::recording::{Recording, Trace};
 use crate::sandbox::{Sandbox, SandboxOptions};
 use crate::scenario::{CommandLine, Scenario};
 use crate::subject::Program;
-use crate::trace::{Director, Options, Undisturbed};
+use crate::trace::{Director, Options, TraceError, Undisturbed};
 use crate::tree::{self, Tree};
 
 /// A sandbox with the rules of one scenario.
@@ -106,9 +107,30 @@ impl<'a> Stage<'a> {
         let programs: Vec<Program> = commands.iter().map(|command| self.program(command)).collect();
         let time_limit = Duration::from_secs(self.scenario.subject.time_limit);
         let options = Options { time_limit, reads, pin: self.pin.get() };
-        let trace = crate::trace::run(&programs, &self.sandbox, &options, director)?;
+        let trace = crate::trace::run(&programs, &self.sandbox, &options, director)
+            .map_err(|error| self.named(error))?;
         check_interrupt()?;
         Ok((trace, self.sandbox.snapshot()?))
+    }
+
+    /// An error of the tracer with the scenario's file, and with what to do where a program could not be started.
+    fn named(&self, error: TraceError) -> LabError {
+        let TraceError::Spawn { program, source, .. } = &error else {
+            return error.into();
+        };
+        let hint = match (source.kind(), program.contains('/'), program.starts_with('/')) {
+            (ErrorKind::NotFound, false, _) => "; it is in no folder of PATH",
+            (ErrorKind::NotFound, true, false) => {
+                "; a relative path is one of the work folder, which holds what `files` and `setup` put there: \
+                 for a file of the project write {root}/PATH"
+            }
+            (ErrorKind::NotFound, true, true) => {
+                "; it is not there (nor, for a script, the interpreter that its first line names)"
+            }
+            (ErrorKind::PermissionDenied, ..) => "; may it be executed?",
+            _ => "",
+        };
+        LabError::Scenario(format!("{}: {error}{hint}", self.scenario.file.display()))
     }
 
     /// Records one undisturbed run of the subject.
