@@ -155,7 +155,11 @@ impl<W: Write> Reporter for Terminal<W> {
                 let name = scenario.map_or("build", |scenario| scenario.name.as_str()).to_owned();
                 let mark = self.palette.bad("FAIL");
                 self.rows.insert(name.clone(), format!("{mark} {name:40} could not be run\n"));
-                self.findings.insert(name.clone(), format!("{name}\n  {error}\n"));
+                let error = error.to_string();
+                let (first, rest) = error.split_once('\n').unwrap_or((&error, ""));
+                let rest = if rest.is_empty() { String::new() } else { format!("{rest}\n") };
+                let told = format!("{name}\n{}{rest}", wrapped("  ", first, COLUMNS));
+                self.findings.insert(name.clone(), told);
                 self.seen += 1;
                 if scenario.is_none() {
                     self.finish();
