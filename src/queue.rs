@@ -106,10 +106,15 @@ pub fn resolve(
             NotPending::Unknown { question, near }
         });
     }
+    Ok(resolve_anything(checkpoint, &question, note))
+}
+
+/// As [`resolve`], of any question whatever: what is not pending is answered all the same, and what is queued stays queued.
+pub fn resolve_anything(checkpoint: &Checkpoint, question: &str, note: &str) -> Checkpoint {
     let mut next = checkpoint.clone();
-    next.pending.shift_remove(&question);
-    record(&mut next, question, note, &[]);
-    Ok(next)
+    next.pending.shift_remove(question);
+    record(&mut next, question.to_owned(), note, &[]);
+    next
 }
 
 /// How many of the questions are neither queued nor answered nor pending.

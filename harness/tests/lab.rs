@@ -182,6 +182,7 @@ fn two_writers_at_once() {
         name: "both".into(),
         processes: vec![("a".into(), argv("a")), ("b".into(), argv("b"))],
         order: vec![turn("a", first), turn("b", Until::End), turn("a", Until::End)],
+        says: BTreeMap::new(),
     };
     let scenario =
         |first| Scenario::new("counter", &["true"], "s").setup("echo 1 > s").fault(overlap(first));

@@ -57,6 +57,7 @@ kind = "overlap"
 name = "two-sessions"
 processes = { second = ["prog"], first = "prog --slow" }
 order = ["second until mark:loaded", "first until end", "second until end"]
+says = { second = "^busy" }
 expect = ["lost"]
 
 [[fault]]

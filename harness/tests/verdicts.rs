@@ -1,6 +1,8 @@
 //! One rule of judging a test: each subject is a line of shell, and its cases must get the words that the rule gives
 //! them, in the order of the crash points.
 
+use std::collections::BTreeMap;
+
 use crashlab::judge::Word;
 use crashlab::run::{Plan, ScenarioResult, Settings, try_scenario};
 use crashlab::scenario::{CommandLine, FaultKind, KillPoint, Scenario, Turn, Until};
@@ -201,6 +203,10 @@ fn a_volatile_file_may_hold_anything() {
 }
 
 fn overlap(line: &str, order: &[(&str, Until)]) -> Word {
+    overlap_that_says(line, order, BTreeMap::new())
+}
+
+fn overlap_that_says(line: &str, order: &[(&str, Until)], says: BTreeMap<String, String>) -> Word {
     let argv = CommandLine::Argv(["/bin/sh", "-c", line].map(str::to_owned).into());
     let order =
         order.iter().map(|(name, until)| Turn { process: (*name).into(), until: until.clone() });
@@ -208,6 +214,7 @@ fn overlap(line: &str, order: &[(&str, Until)]) -> Word {
         name: "both".into(),
         processes: vec![("a".into(), argv.clone()), ("b".into(), argv)],
         order: order.collect(),
+        says,
     };
     let scenario = Scenario::new("overlap", &["true"], "s").setup("printf 1 > s").fault(kind);
     result(&scenario).faults[0].cases[0].verdict.word
@@ -364,6 +371,16 @@ fn an_effect_of_the_finished_run_is_none_of_the_next() {
     let mut scenario = shell("counts calls", line).setup("echo 1 > s");
     scenario.subject.effects = vec!["calls".into()];
     assert_eq!(words(scenario), [Word::Old, Word::Repeated, Word::New]);
+}
+
+#[test]
+fn who_refuses_must_say_what_the_scenario_asks_for() {
+    let line = "mkdir lock 2> /dev/null || { echo s: busy >&2; exit 75; }; n=$(cat s); \
+                [ -r /crashlab/mark/read ]; printf $((n + 1)) > t; mv t s; rmdir lock";
+    let order = [("a", Until::Mark("read".into())), ("b", Until::End), ("a", Until::End)];
+    let says = |text: &str| [("b".to_owned(), text.to_owned())].into();
+    assert_eq!(overlap_that_says(line, &order, says("^s: busy$")), Word::Serial);
+    assert_eq!(overlap_that_says(line, &order, says("held by")), Word::Unnoticed);
 }
 
 #[test]

@@ -26,8 +26,12 @@ pub(super) fn resolve(args: &ResolveArgs, out: &mut Out) -> Result<Exit, CliErro
         return Err(CliError::NoCheckpoint { path: place.path });
     };
     let before = digest::sha256(loaded.bytes.as_deref().unwrap_or_default());
-    let next = queue::resolve(&loaded.checkpoint, &args.question, &args.note)
-        .map_err(|why| CliError::NotPending { path: place.path.clone(), why })?;
+    let next = if place.store.resolves_anything() {
+        queue::resolve_anything(&loaded.checkpoint, &args.question, &args.note)
+    } else {
+        queue::resolve(&loaded.checkpoint, &args.question, &args.note)
+            .map_err(|why| CliError::NotPending { path: place.path.clone(), why })?
+    };
     let resolution = Resolution {
         question: args.question.clone(),
         note: args.note.clone(),

@@ -95,6 +95,11 @@ pub trait Store: Debug {
     /// [`StoreError::Unreadable`] for a dangling link or a parent that cannot be reached.
     fn target(&self) -> Result<PathBuf, StoreError>;
 
+    /// A person's note may answer a question that nobody asked, as the reference lets it.
+    fn resolves_anything(&self) -> bool {
+        false
+    }
+
     /// Process id of whoever holds the lock now, if anyone does.
     ///
     /// # Errors

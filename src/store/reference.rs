@@ -7,6 +7,8 @@
 //! - only the counter is compared: a `resolve` or a hand edit in between is erased unseen;
 //! - no sync: after a power cut the file may be old, empty or garbage although the session reported success;
 //! - a temp file that a killed session left stays for ever;
+//! - a person's note on a question that is not pending invents an answer, and a question that is still queued is then
+//!   answered twice;
 //! - a link is replaced by a file, mode and owner are lost, and a link that leads to nothing counts as no file;
 //! - a file that was deleted meanwhile is written anew;
 //! - a file that was damaged meanwhile gives a parser's message that does not say so.
@@ -58,6 +60,10 @@ impl Store for ReferenceStore {
     /// The path itself: links are not followed when saving.
     fn target(&self) -> Result<PathBuf, StoreError> {
         Ok(self.path.clone())
+    }
+
+    fn resolves_anything(&self) -> bool {
+        true
     }
 
     fn holder(&self) -> Result<Option<Holder>, StoreError> {

@@ -3,19 +3,26 @@
 use regex::bytes::Regex;
 
 use super::control::account;
-use super::{Outcome, Verdict, Word};
+use super::{Image, Outcome, Verdict, Word};
+use crate::subject::End;
 
-/// Judges a command that must exit non-zero, change nothing, and print a line that matches.
-pub fn judge_alert(outcome: &Outcome, says: &Regex) -> Verdict {
+/// A line of the output matches.
+pub fn says_it(wanted: &Regex, end: &End) -> bool {
+    let lines = |text: &Vec<u8>| {
+        text.split(|byte| *byte == b'\n').any(|line| wanted.is_match(line.trim_ascii_end()))
+    };
+    lines(&end.stdout) || lines(&end.stderr)
+}
+
+/// Judges a command that must exit non-zero, leave the state files as they were `before`, and print a line that matches.
+pub fn judge_alert(outcome: &Outcome, before: &Image, says: &Regex) -> Verdict {
     if outcome.hung() {
         return Verdict::new(Word::Hung, "it did not end within its time");
     }
-    if outcome.start != outcome.end {
-        return Verdict::new(Word::Diverged, "it changed files");
+    if outcome.image != *before {
+        return Verdict::new(Word::Diverged, "it changed the state");
     }
-    let lines = [&outcome.finish.stdout, &outcome.finish.stderr];
-    let said =
-        lines.iter().any(|text| text.split(|byte| *byte == b'\n').any(|line| says.is_match(line)));
+    let said = says_it(says, &outcome.finish);
     match (outcome.success(), said) {
         (false, true) => Verdict::new(Word::Noticed, account(outcome)),
         (true, true) => {

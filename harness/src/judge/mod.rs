@@ -30,7 +30,7 @@ mod repeat;
 mod version;
 mod word;
 
-pub use alert::judge_alert;
+pub use alert::{judge_alert, says_it};
 pub use control::{Controls, account, last_lines, reads_first};
 pub use crash::{CrashCase, judge_crash};
 pub use damage::{DamageCase, judge_damage};

@@ -16,6 +16,8 @@ pub struct Side {
     pub exit: Exit,
     /// It changed some state file.
     pub changed_state: bool,
+    /// What the scenario wants it to say, and it did not.
+    pub unsaid: Option<String>,
 }
 
 impl Side {
@@ -64,6 +66,11 @@ pub fn judge_overlap(case: &OverlapCase<'_>) -> Verdict {
                 names(case, order),
                 names(case, fewer)
             ));
+        }
+        let told = |side: &Side| Some((side.name.clone(), side.exit, side.unsaid.clone()?));
+        if let Some((name, exit, unsaid)) = case.sides.iter().find_map(told) {
+            let why = format!("nothing is lost, but `{name}` ({exit}) never says `{unsaid}`");
+            return Verdict::new(Word::Unnoticed, why);
         }
         return Verdict::new(
             Word::Serial,

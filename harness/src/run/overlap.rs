@@ -4,13 +4,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use regex::bytes::Regex;
+
 use super::cases::{Case, Evidence, said};
 use super::stage::Stage;
 use super::{LabError, check_interrupt};
 use crate::fault::overlap::Turns;
 use crate::judge::{
     Content, Follower, Image, Masks, OverlapCase, Promises, Serial, Side, Verdict, judge_overlap,
-    orders, versions,
+    orders, says_it, versions,
 };
 use crate::op::{Event, What};
 use crate::recording::Trace;
@@ -48,18 +50,23 @@ pub fn overlap(
     name: &str,
     processes: &[(String, CommandLine)],
     order: &[Turn],
+    says: &BTreeMap<String, String>,
 ) -> Result<Overlapped, LabError> {
     let (names, commands): (Vec<String>, Vec<CommandLine>) = processes.iter().cloned().unzip();
     let mut turns = Turns::new(&names, order);
     let (trace, after) = stage.run(&commands, before, true, &mut turns)?;
     let gap = trace.gaps.iter().find(|gap| gap.path.is_some());
     let changed = changed_state(stage, before, &trace.events);
-    let side = |(program, name): (usize, &String)| Side {
-        name: name.clone(),
-        exit: trace.ends[program].exit,
-        changed_state: changed.contains(&program),
+    let side = |(program, name): (usize, &String)| {
+        let end = &trace.ends[program];
+        Ok(Side {
+            name: name.clone(),
+            exit: end.exit,
+            changed_state: changed.contains(&program),
+            unsaid: says.get(name).map(|says| unsaid(says, end)).transpose()?.flatten(),
+        })
     };
-    let sides: Vec<Side> = names.iter().enumerate().map(side).collect();
+    let sides: Vec<Side> = names.iter().enumerate().map(side).collect::<Result<_, LabError>>()?;
     // Who gives up before its mark has no turn to end there.
     let never = turns.never_reached().find(|(process, _)| !sides[*process].refused());
     let never = never.map(|(process, mark)| {
@@ -139,6 +146,13 @@ fn one_after_another(
         serial.push(Serial { image: stage.state.image(&ends[&order]), order });
     }
     Ok(serial)
+}
+
+/// What the program had to say, where none of its lines does.
+fn unsaid(says: &str, end: &End) -> Result<Option<String>, LabError> {
+    let wanted = Regex::new(says).map_err(|error| LabError::Scenario(error.to_string()))?;
+    let said = says_it(&wanted, end);
+    Ok((!said).then(|| says.to_owned()))
 }
 
 /// Which programs changed the bytes of a state file.

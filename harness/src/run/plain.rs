@@ -36,7 +36,8 @@ pub fn alert(
     let says =
         regex::bytes::Regex::new(says).map_err(|error| LabError::Scenario(error.to_string()))?;
     let outcome = stage.outcome(command, &Arc::new(recording.before.clone()))?;
-    Ok(case(format!("alert:{name}"), judge_alert(&outcome, &says), &outcome))
+    let before = stage.state.image(&recording.before);
+    Ok(case(format!("alert:{name}"), judge_alert(&outcome, &before, &says), &outcome))
 }
 
 fn case(id: String, verdict: Verdict, outcome: &Outcome) -> Case {

@@ -303,10 +303,10 @@ fn try_fault(
             let damages = damages.iter().filter(|name| plan.wants(&format!("damage:{name}")));
             damages.map(|name| try_damage(ground, file, name)).collect()
         }
-        (FaultKind::Overlap { name, processes, order }, _)
+        (FaultKind::Overlap { name, processes, order, says }, _)
             if plan.wants(&format!("overlap:{name}")) =>
         {
-            let ran = overlap(stage, &recording.before, name, processes, order)?;
+            let ran = overlap(stage, &recording.before, name, processes, order, says)?;
             Ok(vec![Pending::Overlapped(Box::new(ran))])
         }
         (FaultKind::Idle { never }, _) if plan.wants("idle") => {

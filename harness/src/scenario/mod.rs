@@ -136,13 +136,16 @@ pub enum FaultKind {
         processes: Vec<(String, CommandLine)>,
         /// Who goes how far, in this order. At the end all go on until they end.
         order: Vec<Turn>,
+        /// For a process by its name, a regular expression that one of its lines must match.
+        says: BTreeMap<String, String>,
     },
     /// The subject's command is run once more after it ended: nothing is left to do, so nothing may change.
     Idle {
         /// Marks that it must not pass.
         never: Vec<String>,
     },
-    /// A state that somebody must be told of: the command must exit non-zero, change nothing and say it.
+    /// A state that somebody must be told of: the command must exit non-zero, leave the state
+    /// as it is and say it.
     Alert {
         /// For the case's id.
         name: String,

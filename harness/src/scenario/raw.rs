@@ -143,6 +143,10 @@ pub(super) enum RawFault {
         /// Who goes how far: `a until mark:loaded`, `a until end`. At the end all go on until they end.
         #[schemars(schema_with = "turns")]
         order: Vec<String>,
+        /// For a process, a regular expression that one of its lines must match: it has to be told why.
+        #[serde(default)]
+        #[schemars(schema_with = "sayings")]
+        says: BTreeMap<String, String>,
         /// Faults and warnings that must be found at least once.
         #[serde(default)]
         #[schemars(schema_with = "expect::schema")]
@@ -159,7 +163,8 @@ pub(super) enum RawFault {
         #[schemars(schema_with = "expect::schema")]
         expect: Vec<Word>,
     },
-    /// A state that somebody must be told of: the command must exit non-zero, change nothing and say it.
+    /// A state that somebody must be told of: the command must exit non-zero, leave the state
+    /// as it is and say it.
     Alert {
         /// For the case's id.
         #[schemars(schema_with = "name")]
@@ -302,6 +307,14 @@ fn processes(generator: &mut SchemaGenerator) -> Schema {
         "propertyNames": Form::Name.schema(),
         "additionalProperties": generator.subschema_for::<CommandLine>(),
         "minProperties": 2,
+    })
+}
+
+fn sayings(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({
+        "type": "object",
+        "propertyNames": Form::Name.schema(),
+        "additionalProperties": Form::Regex.schema(),
     })
 }
 

@@ -180,10 +180,13 @@ impl Resolver<'_> {
                 let damages = damages.collect();
                 (FaultKind::Damage { file, damages }, expect)
             }
-            RawFault::Overlap { name, processes, order, expect } => {
+            RawFault::Overlap { name, processes, order, says, expect } => {
                 let processes = self.processes(processes, index);
                 let order = self.order(&order, &processes, index);
-                let kind = FaultKind::Overlap { name, processes, order };
+                for process in says.keys() {
+                    self.known(process, &processes, &[at[0], at[1], Key("says"), Key(process)]);
+                }
+                let kind = FaultKind::Overlap { name, processes, order, says };
                 (kind, expect)
             }
             RawFault::Idle { never, expect } => (FaultKind::Idle { never }, expect),
@@ -256,28 +259,33 @@ impl Resolver<'_> {
         processes.into_iter().map(named).collect()
     }
 
+    /// The name must be that of a process.
+    fn known(&mut self, process: &str, processes: &[(String, CommandLine)], at: &[Step<'_>]) {
+        let names: Vec<&str> = processes.iter().map(|(name, _)| name.as_str()).collect();
+        if names.contains(&process) {
+            return;
+        }
+        let mistake = Mistake::new(
+            self.span(at),
+            format!("no process is named {process:?}"),
+            format!("a name of `processes`: {}", names.join(", ")),
+        );
+        self.mistakes.push(mistake.or(nearest(process, names.iter().copied())));
+    }
+
     fn order(
         &mut self,
         order: &[String],
         processes: &[(String, CommandLine)],
         index: usize,
     ) -> Vec<Turn> {
-        let names: Vec<&str> = processes.iter().map(|(name, _)| name.as_str()).collect();
         let mut turns = Vec::new();
         for (nth, text) in order.iter().enumerate() {
             let at = [Key("fault"), Index(index), Key("order"), Index(nth)];
             let Some(turn) = self.parsed::<Turn>(text, &at) else {
                 continue;
             };
-            if !names.contains(&turn.process.as_str()) {
-                let mistake = Mistake::new(
-                    self.span(&at),
-                    format!("no process is named {:?}", turn.process),
-                    format!("a name of `processes`: {}", names.join(", ")),
-                );
-                let near = nearest(&turn.process, names.iter().copied());
-                self.mistakes.push(mistake.or(near));
-            }
+            self.known(&turn.process, processes, &at);
             turns.push(turn);
         }
         turns

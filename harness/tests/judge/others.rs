@@ -53,6 +53,7 @@ fn sides(ends: &[(Exit, bool)]) -> Vec<Side> {
             name: name(at),
             exit: *exit,
             changed_state: *changed_state,
+            unsaid: None,
         })
         .collect()
 }
@@ -129,7 +130,9 @@ fn an_alarm_exits_non_zero_says_it_and_changes_nothing() {
     let start = tree(&[("s.json", "a")]);
     let says = regex::bytes::Regex::new("older than").expect("a good expression");
     let run = |end: &str, exit, said: &str| {
-        judge_alert(&outcome(&state, &start, &tree(&[("s.json", end)]), exit, said), &says).word
+        let end = tree(&[("s.json", end), ("s.json.lock", "")]);
+        let outcome = outcome(&state, &start, &end, exit, said);
+        judge_alert(&outcome, &state.image(&start), &says).word
     };
     assert_eq!(run("a", Exit::Code(1), "x\npending older than 7d\n"), Word::Noticed);
     assert_eq!(run("a", Exit::Code(0), "pending older than 7d"), Word::Unnoticed);

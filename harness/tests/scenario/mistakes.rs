@@ -145,6 +145,8 @@ fn of_faults() {
         ("what was not tried is expected", "expect = [\"lost\"]", "expect = [\"skipped\"]"),
         ("a slip in a verdict", "expect = [\"lost\"]", "expect = [\"losst\"]"),
         ("an order with a stranger", "\"first until end\"", "\"frist until end\""),
+        ("a saying of a stranger", "says = { second =", "says = { third ="),
+        ("a saying that is none", "says = { second = \"^busy\" }", "says = { second = \"(busy\" }"),
         (
             "no order",
             "order = [\"second until mark:loaded\", \"first until end\", \"second until end\"]",

@@ -69,10 +69,11 @@ fn every_fault_arrives() {
     assert_eq!(file, &PathBuf::from("journal/0001"));
     assert_eq!(damages[..], ["truncated", "empty"]);
 
-    let FaultKind::Overlap { name, processes, order } = &overlap.kind else {
+    let FaultKind::Overlap { name, processes, order, says } = &overlap.kind else {
         panic!("{overlap:?}")
     };
     assert_eq!(name, "two-sessions");
+    assert_eq!(says.get("second").map(String::as_str), Some("^busy"));
     let in_their_order =
         [("second".into(), argv(&["prog"])), ("first".into(), shell("prog --slow"))];
     assert_eq!(processes[..], in_their_order);
