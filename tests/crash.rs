@@ -77,6 +77,7 @@ fn a_second_session_stops_before_the_model_is_called() {
             turn("second", Until::End),
             turn("first", Until::End),
         ],
+        says: Default::default(),
     };
     let result = run(&one_session("two sessions").fault(kind));
     only(&result, &[Word::Serial]);
