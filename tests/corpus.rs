@@ -192,7 +192,7 @@ fn scores_and_ranking_of_the_built_in_questions_are_what_was_computed_elsewhere(
 #[test]
 fn the_golden_scores_are_what_their_program_prints() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden");
-    if !command::have("python3") {
+    if !command::shell_and_man::have("python3") {
         return;
     }
     let printed = Command::new("python3").arg(folder.join("bm25.py")).output().unwrap();

@@ -6,7 +6,8 @@ mod command;
 use std::fs::File;
 use std::process::Command;
 
-use command::{Folder, Ran, have};
+use command::shell_and_man::{have, pages};
+use command::{Folder, Ran};
 
 const SERVICE: &str = include_str!("../docs/systemd/long-horizon.service");
 const TIMER: &str = include_str!("../docs/systemd/long-horizon.timer");
@@ -47,6 +48,17 @@ fn systemd_finds_nothing_to_complain_about() {
     let ran = Ran::from(output);
     // An unknown key is only told, and does not change the exit code.
     assert_eq!((ran.code, ran.text()), (Some(0), "[exit 0]\n".to_owned()));
+}
+
+#[test]
+fn the_manual_pages_that_the_units_name_exist() {
+    let folder = Folder::new();
+    let pages = pages(BUILT, &folder.at("man1"));
+    let named = [SERVICE, TIMER].map(|unit| setting(unit, "Documentation")).join(" ");
+    for named in named.split(' ') {
+        let page = named.strip_prefix("man:").unwrap().replace("(1)", ".1");
+        assert!(pages.contains(&page), "{named}");
+    }
 }
 
 #[test]

@@ -3,6 +3,9 @@
 #![allow(dead_code, unreachable_pub, reason = "each test binary uses its own part")]
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails, also in what tests share")]
 
+#[path = "../../harness/tests/shell_and_man/mod.rs"]
+pub mod shell_and_man;
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
@@ -87,17 +90,6 @@ impl Ran {
         let code = self.code.map_or("killed".to_owned(), |code| code.to_string());
         format!("{}{}[exit {code}]\n", self.stdout, self.stderr)
     }
-}
-
-/// Whether this program runs here; prints that the test is skipped where it does not.
-pub fn have(program: &str) -> bool {
-    // A version manager's stand-in may be there without anything behind it.
-    let runs = Command::new(program).arg("--version").output();
-    let have = runs.is_ok_and(|output| output.status.success());
-    if !have {
-        println!("skipped: no {program}");
-    }
-    have
 }
 
 /// Makes what differs from run to run the same.

@@ -29,7 +29,7 @@ const VALUES: usize = 400;
 
 #[test]
 fn python_and_we_write_the_same_bytes_and_read_each_other() {
-    if !command::have("python3") {
+    if !command::shell_and_man::have("python3") {
         return;
     }
     let python = Command::new("python3")
