@@ -1,12 +1,17 @@
 //! What is compiled in, so that the command works anywhere: the corpus, its questions, and the script that answers them.
 
 /// The corpus as `(file name without .md, content)`, in the order of the names.
-pub const CORPUS: [(&str, &str); 5] = [
+pub const CORPUS: [(&str, &str); 10] = [
     ("databases", include_str!("../scenarios/corpus/databases.md")),
     ("filesystems", include_str!("../scenarios/corpus/filesystems.md")),
+    ("json", include_str!("../scenarios/corpus/json.md")),
+    ("links", include_str!("../scenarios/corpus/links.md")),
     ("linux", include_str!("../scenarios/corpus/linux.md")),
+    ("locks", include_str!("../scenarios/corpus/locks.md")),
     ("posix", include_str!("../scenarios/corpus/posix.md")),
+    ("processes", include_str!("../scenarios/corpus/processes.md")),
     ("schedulers", include_str!("../scenarios/corpus/schedulers.md")),
+    ("writeback", include_str!("../scenarios/corpus/writeback.md")),
 ];
 
 /// The questions, one a line.

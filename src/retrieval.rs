@@ -2,6 +2,10 @@
 //!
 //! `score = sum over the words w of the question of idf(w) * tf * (k1 + 1) / (tf + k1 * (1 - b + b * length / mean length))`, with
 //! `idf(w) = ln((n - df + 0.5) / (df + 0.5) + 1)`. A word that stands twice in the question counts twice.
+//!
+//! It is written out here because no library gave these numbers to 1e-9: `bm25` 2.3 and `tantivy` compute in single precision, the latter
+//! with `k1` fixed at 1.2 and rounded lengths, and `probly-search` 2.0, not released since July 2024, takes a word for every word that
+//! begins with it and leaves equal sections in no order.
 
 use std::collections::HashMap;
 

@@ -62,9 +62,19 @@ fn twelve_questions_take_twelve_sessions_and_two_resolves_and_the_bytes_are_the_
 fn help_reads_well() {
     let folder = Folder::new();
     assert_snapshot!("help", folder.ok(&["--help"]));
-    for name in
-        ["run", "status", "pending", "resolve", "timeline", "stop", "resume", "verify", "has-work"]
-    {
+    for name in [
+        "run",
+        "status",
+        "pending",
+        "resolve",
+        "timeline",
+        "stop",
+        "resume",
+        "verify",
+        "has-work",
+        "completions",
+        "man",
+    ] {
         assert_snapshot!(format!("help-{name}"), folder.ok(&[name, "--help"]));
     }
 }

@@ -1,8 +1,11 @@
 //! The corpus that ships, its questions and its script, and retrieval against numbers from elsewhere.
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails, also in what tests share")]
 
+mod command;
+
 use std::collections::BTreeSet;
 use std::path::Path;
+use std::process::Command;
 
 use long_horizon::builtin;
 use long_horizon::corpus::{Corpus, CorpusError, Section};
@@ -32,8 +35,8 @@ fn what_is_compiled_in_is_what_lies_in_the_folder() {
 fn the_corpus_is_large_enough_and_every_section_names_its_source() {
     let corpus = Corpus::built_in().unwrap();
     let files: BTreeSet<_> = corpus.sections().iter().map(|s| &s.file).collect();
-    assert!(files.len() >= 4, "{files:?}");
-    assert!(corpus.sections().len() >= 20);
+    assert!(files.len() >= 8, "{files:?}");
+    assert!(corpus.sections().len() >= 60);
     for section in corpus.sections() {
         let last = section.text.lines().last().unwrap_or_default();
         assert!(last.starts_with("Source: "), "{}: {last}", section.cite());
@@ -132,28 +135,73 @@ fn scores_by_hand() {
     close(&scores, &[0.0, std::f64::consts::LN_2 * 5.0 / 3.725], "by hand");
 }
 
-/// Computed by a separate program in Python from the formula alone.
-#[test]
-fn scores_computed_elsewhere() {
-    let sections = sections(&[
-        ("Rename", "A rename is atomic: old or new."),
-        ("Fsync", "fsync, then rename; fsync the folder. FSYNC!"),
-        ("Locks", "flock and lockf; a lock ends with its holder"),
-        ("Éxit Codes", "exit code 75, exit code 65: Straße and naïve ext4"),
-        ("Empty", ""),
-    ]);
-    let vectors: [(&str, [f64; 5]); 6] = [
-        ("rename fsync", [1.2605520011065812, 3.4183571563968993, 0.0, 0.0, 0.0]),
-        ("Is a rename atomic?", [4.94909345223706, 0.88518417340345, 0.7967640006994428, 0.0, 0.0]),
-        ("exit exit code", [0.0, 0.0, 0.0, 4.840715583186559, 0.0]),
-        ("Straße 75 EXT4", [0.0, 0.0, 0.0, 4.206332566580241, 0.0]),
-        ("nothing here", [0.0; 5]),
-        // The Kelvin sign is `k` in lower case.
-        ("\u{212A}elvin loc\u{212A}", [0.0, 0.0, 1.261666344193463, 0.0, 0.0]),
-    ];
-    for (question, expected) in vectors {
-        close(&retrieval::scores(&sections, question), &expected, question);
+/// What `tests/golden/bm25.py` computed from the formula alone.
+fn golden() -> Value {
+    serde_json::from_str(include_str!("golden/bm25.json")).unwrap()
+}
+
+/// Holds scores and order against what the golden file says of each question: label and score, the best first.
+fn hold(sections: &[Section], questions: &Value, what: &str) {
+    for (question, expected) in questions.as_object().unwrap() {
+        let expected: Vec<(&str, f64)> = expected
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|pair| (pair[0].as_str().unwrap(), pair[1].as_f64().unwrap()))
+            .collect();
+        let what = format!("{what}: `{question}`");
+        let in_order: Vec<f64> = sections
+            .iter()
+            .map(|s| expected.iter().find(|(label, _)| *label == s.cite()).map_or(0.0, |e| e.1))
+            .collect();
+        close(&retrieval::scores(sections, question), &in_order, &what);
+        let ranking = retrieval::search(sections, question, sections.len());
+        let ranking: Vec<String> = ranking.iter().map(|s| s.cite()).collect();
+        let labels: Vec<&str> = expected.iter().map(|(label, _)| *label).collect();
+        assert_eq!(ranking, labels, "{what}");
     }
+}
+
+#[test]
+fn scores_and_ranking_of_the_edge_cases_are_what_was_computed_elsewhere() {
+    let golden = golden();
+    let cases = golden["cases"].as_array().unwrap();
+    assert_eq!(cases.len(), 6);
+    for case in cases {
+        let texts: Vec<(&str, &str)> = case["sections"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|section| (section[0].as_str().unwrap(), section[1].as_str().unwrap()))
+            .collect();
+        hold(&sections(&texts), &case["questions"], case["name"].as_str().unwrap());
+    }
+}
+
+#[test]
+fn scores_and_ranking_of_the_built_in_questions_are_what_was_computed_elsewhere() {
+    let golden = &golden()["built_in"];
+    let corpus = Corpus::built_in().unwrap();
+    let cites: Vec<String> = corpus.sections().iter().map(Section::cite).collect();
+    assert_eq!(golden["sections"], Value::from(cites), "run tests/golden/bm25.py again");
+    let asked: Vec<String> = golden["questions"].as_object().unwrap().keys().cloned().collect();
+    assert_eq!(asked, questions(), "run tests/golden/bm25.py again");
+    hold(corpus.sections(), &golden["questions"], "built in; run tests/golden/bm25.py again?");
+}
+
+#[test]
+fn the_golden_scores_are_what_their_program_prints() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden");
+    if !command::shell_and_man::have("python3") {
+        return;
+    }
+    let printed = Command::new("python3").arg(folder.join("bm25.py")).output().unwrap();
+    assert!(printed.status.success(), "{printed:?}");
+    let golden = std::fs::read_to_string(folder.join("bm25.json")).unwrap();
+    assert!(
+        String::from_utf8(printed.stdout).unwrap() == golden,
+        "run `python3 tests/golden/bm25.py > tests/golden/bm25.json`"
+    );
 }
 
 #[test]

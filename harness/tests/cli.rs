@@ -72,6 +72,8 @@ fn help_reads_well_in_80_columns() {
         &["init", "--help"],
         &["schema", "--help"],
         &["doctor", "--help"],
+        &["completions", "--help"],
+        &["man", "--help"],
     ] {
         let output = crashlab(arguments);
         assert_eq!(output.status.code(), Some(0), "{arguments:?}");

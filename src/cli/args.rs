@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use clap::builder::{NonEmptyStringValueParser, PossibleValue};
 use clap::{Parser, Subcommand, ValueEnum};
+use clap_complete::Shell;
 use jiff::{Span, SpanRelativeTo};
 
 use crate::model::ModelSpec;
@@ -53,6 +54,10 @@ pub(super) enum Command {
     /// Tell by the exit code whether there is work
     #[command(after_help = HAS_WORK_EXIT_CODES)]
     HasWork(HasWorkArgs),
+    /// Print the script by which a shell completes this command
+    Completions(CompletionsArgs),
+    /// Print the manual page, or write all pages into a folder
+    Man(ManArgs),
 }
 
 /// Which checkpoint, and how to print.
@@ -179,6 +184,27 @@ pub(super) struct HasWorkArgs {
     pub(super) fresh: FreshArgs,
     #[command(flatten)]
     pub(super) place: PlaceArgs,
+}
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Example:
+  source <(long-horizon completions bash)")]
+pub(super) struct CompletionsArgs {
+    /// The shell
+    #[arg(value_name = "SHELL")]
+    pub(super) shell: Shell,
+}
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  long-horizon man | man -l -
+  long-horizon man --dir ~/.local/share/man/man1")]
+pub(super) struct ManArgs {
+    /// Write a page for each command into this folder, which is made if it is not there
+    #[arg(long, value_name = "DIR")]
+    pub(super) dir: Option<PathBuf>,
 }
 
 impl ValueEnum for StoreKind {

@@ -1,8 +1,10 @@
 //! The command: arguments, one file for each command, and how it all ends.
 
 mod args;
+mod completions;
 mod error;
 mod has_work;
+mod man;
 mod out;
 mod pending;
 mod place;
@@ -58,6 +60,8 @@ fn dispatch(command: &Command, out: &mut Out) -> Result<Exit, CliError> {
         Command::Stop(args) => stop::stop(args, out),
         Command::Resume(args) => stop::resume(args, out),
         Command::Verify(args) => verify::verify(args, out),
+        Command::Completions(args) => Ok(completions::completions(args, out)),
+        Command::Man(args) => man::man(args, out),
         // Its exit codes speak to systemd: everything but a clear yes or no is a failure.
         Command::HasWork(args) => match has_work::has_work(args, out) {
             Ok(exit) => Ok(exit),

@@ -20,23 +20,27 @@ impl Out {
 
     /// Writes one line, with control characters escaped.
     pub(super) fn line(&mut self, text: &str) {
-        self.write(&visible(text));
+        self.write_line(&visible(text));
     }
 
     /// Writes one JSON document on a line of its own, likewise.
     pub(super) fn json(&mut self, value: &impl Serialize) {
         match serde_json::to_string(value) {
-            Ok(text) => self.write(&visible_json(&text)),
+            Ok(text) => self.write_line(&visible_json(&text)),
             Err(error) => self.failure = Some(error.into()),
         }
     }
 
-    fn write(&mut self, text: &str) {
+    fn write_line(&mut self, text: &str) {
+        self.put(format!("{text}\n").as_bytes());
+    }
+
+    fn put(&mut self, bytes: &[u8]) {
         if self.closed || self.failure.is_some() {
             return;
         }
         let mut stdout = io::stdout().lock();
-        match writeln!(stdout, "{text}").and_then(|()| stdout.flush()) {
+        match stdout.write_all(bytes).and_then(|()| stdout.flush()) {
             Ok(()) => {}
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => self.closed = true,
             Err(error) => self.failure = Some(error),
@@ -46,6 +50,18 @@ impl Out {
     /// Whether everything was written, or had no reader.
     pub(super) fn finish(self) -> io::Result<()> {
         self.failure.map_or(Ok(()), Err)
+    }
+}
+
+/// For what the command itself is the author of: nothing is escaped. Never fails, a failure is kept as any other.
+impl Write for Out {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.put(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
     }
 }
 

@@ -1,6 +1,10 @@
 //! Runs the built command in a folder of its own.
 
 #![allow(dead_code, unreachable_pub, reason = "each test binary uses its own part")]
+#![allow(clippy::unwrap_used, reason = "a panic is how a test fails, also in what tests share")]
+
+#[path = "../../harness/tests/shell_and_man/mod.rs"]
+pub mod shell_and_man;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -1,6 +1,8 @@
 //! The checkpoint's format, byte for byte: against a second writer that shares no code with the first, against fixed
 //! bytes, and against Python itself; and everything that must not load, with its place.
 
+#[path = "../command/mod.rs"]
+mod command;
 mod model;
 mod python;
 mod refused;

@@ -7,7 +7,7 @@ use long_horizon::checkpoint::Checkpoint;
 use proptest::strategy::{Strategy, ValueTree};
 use proptest::test_runner::TestRunner;
 
-use super::{model, vectors};
+use super::{command, model, vectors};
 
 /// Reads lines, each a JSON list of a value and of a file's text. Prints for each the value and the file's content as
 /// this project must write them, then the value in other layouts that it must read.
@@ -29,10 +29,7 @@ const VALUES: usize = 400;
 
 #[test]
 fn python_and_we_write_the_same_bytes_and_read_each_other() {
-    // A version manager's stand-in may be there without any Python behind it.
-    let runs = Command::new("python3").arg("--version").output();
-    if !runs.is_ok_and(|output| output.status.success()) {
-        println!("skipped: no python3");
+    if !command::shell_and_man::have("python3") {
         return;
     }
     let python = Command::new("python3")

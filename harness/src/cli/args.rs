@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Parser, Subcommand, ValueEnum};
+use clap_complete::Shell;
 
 use crate::judge::Word;
 
@@ -64,6 +65,10 @@ pub enum Command {
     Schema,
     /// Say what this machine can do, and what to do about what it cannot
     Doctor(DoctorArgs),
+    /// Print the script by which a shell completes this command
+    Completions(CompletionsArgs),
+    /// Print the manual page, or write all pages into a folder
+    Man(ManArgs),
 }
 
 const RUN_EXAMPLES: &str = "\
@@ -253,4 +258,27 @@ pub struct DoctorArgs {
     /// Print JSON
     #[arg(long)]
     pub json: bool,
+}
+
+/// `crashlab completions`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Example:
+  source <(crashlab completions bash)")]
+pub struct CompletionsArgs {
+    /// The shell
+    #[arg(value_name = "SHELL")]
+    pub shell: Shell,
+}
+
+/// `crashlab man`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  crashlab man | man -l -
+  crashlab man --dir ~/.local/share/man/man1")]
+pub struct ManArgs {
+    /// Write a page for each command into this folder, which is made if it is not there
+    #[arg(long, value_name = "DIR")]
+    pub dir: Option<PathBuf>,
 }

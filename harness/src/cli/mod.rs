@@ -2,12 +2,14 @@
 //! through one [`Output`].
 
 mod args;
+mod completions;
 pub mod damage;
 pub mod doctor;
 mod exit;
 mod init;
 mod interrupt;
 mod list;
+mod man;
 mod output;
 pub mod plan;
 mod record;
@@ -16,8 +18,8 @@ mod run;
 mod schema;
 
 pub use args::{
-    Args, Command, DamageArgs, Deny, DoctorArgs, InitArgs, ListArgs, RecordArgs, ReplayArgs,
-    RunArgs,
+    Args, Command, CompletionsArgs, DamageArgs, Deny, DoctorArgs, InitArgs, ListArgs, ManArgs,
+    RecordArgs, ReplayArgs, RunArgs,
 };
 pub use exit::Code;
 pub use output::Output;
@@ -33,6 +35,8 @@ pub fn dispatch(args: &Args, output: &mut Output<'_>) -> Code {
         Command::Init(args) => Ok(init::init(args, output)),
         Command::Schema => Ok(schema::schema(output)),
         Command::Doctor(args) => Ok(doctor::run(args, output)),
+        Command::Completions(args) => Ok(completions::completions(args, output)),
+        Command::Man(args) => Ok(man::man(args, output)),
     };
     done.unwrap_or_else(|error| {
         output::complain(&error.to_string());
