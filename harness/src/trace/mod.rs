@@ -20,6 +20,7 @@ mod lives;
 mod mapping;
 mod names;
 mod output;
+mod outsiders;
 mod resolve;
 mod spawn;
 mod tracer;

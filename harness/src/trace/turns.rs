@@ -34,6 +34,12 @@ impl Tracer<'_> {
         let Some(call) = Call::from_number(entry.number) else {
             return self.go(stop, 0);
         };
+        if let Some(what) = self.aims_outside(tid, call, &entry.args) {
+            self.gap_once(&what, None);
+            self.set(tid, State::Running);
+            let _ = stop.refuse(libc::EPERM);
+            return;
+        }
         match call {
             Call::Clone | Call::Clone3 => {
                 keep_traced(&stop, call, &entry);
