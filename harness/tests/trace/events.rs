@@ -79,6 +79,31 @@ fn reads_only_where_asked_for() {
     assert_eq!(kinds(false), (0, 0));
 }
 
+/// What is copied out of a watched file inside the kernel was read there, and before it was written.
+#[test]
+fn copies_inside_the_kernel_are_reads_too() {
+    let kinds = |reads| -> Vec<&'static str> {
+        let sandbox = sandbox();
+        std::fs::write(sandbox.work().join("given"), "text of it").unwrap();
+        let options = Options { reads, ..options() };
+        let program = Program { pipe: true, ..subject("copies", &[]) };
+        let trace = trace::run(&[program], &sandbox, &options, &mut Undisturbed).unwrap();
+        assert_success(&trace);
+        assert!(trace.gaps.is_empty(), "{}", log(&trace));
+        let word = |what: &What| match what {
+            What::Read { path, .. } => Some(if path == Path::new("given") { "read" } else { "?" }),
+            What::Op(op) if op.kind.word() == "write" => Some("write"),
+            What::Output { .. } => Some("output"),
+            _ => None,
+        };
+        trace.events.iter().filter_map(|event| word(&event.what)).collect()
+    };
+    let all =
+        ["read", "write", "read", "write", "read", "read", "output", "read", "write", "write"];
+    assert_eq!(kinds(true), all);
+    assert_eq!(kinds(false), all.into_iter().filter(|word| *word != "read").collect::<Vec<_>>());
+}
+
 #[test]
 fn failures_say_what_and_why() {
     let (trace, _) = undisturbed(subject("renameat2", &[]), nothing);
