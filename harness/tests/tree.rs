@@ -10,6 +10,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use crashlab::op::Data;
+use crashlab::sandbox::{Sandbox, SandboxOptions};
 use crashlab::tree::{Model, Node, NodeKind, Tree, difference, read, write_out};
 use proptest::prelude::*;
 
@@ -212,6 +213,38 @@ fn groups_of_names_stay_apart() {
     assert_eq!(inode("a"), inode("c"));
     assert_eq!(inode("b"), inode("d"));
     assert_ne!(inode("a"), inode("b"));
+}
+
+/// Deeper than a path reaches, and than the stack of a small thread.
+#[test]
+fn depth_is_no_limit() {
+    let mut wanted = tree([("last", link("nowhere"))]);
+    let mut path = PathBuf::new();
+    for level in 0..3000 {
+        path.push("d");
+        let mode = if level % 1000 == 500 { 0o000 } else { 0o755 };
+        wanted.nodes.insert(path.clone(), node(NodeKind::Folder, mode));
+    }
+    wanted.nodes.insert(path.join("file"), file("at the bottom"));
+    let mut shared = node(NodeKind::File(Data::from(b"of two names".to_vec())), 0o000);
+    shared.hard_link = Some(0);
+    wanted.nodes.insert(path.join("shared"), shared.clone());
+    wanted.nodes.insert("shared".into(), shared);
+    let wanted = renumbered(wanted);
+    let options = SandboxOptions { plain: true, ..SandboxOptions::default() };
+    let sandbox = Sandbox::new(&options).unwrap();
+    std::thread::scope(|scope| {
+        let small = std::thread::Builder::new().stack_size(256 << 10);
+        let round_trip = || {
+            sandbox.fill(&wanted).unwrap();
+            // Twice, since the modes that were in the way must be as they were.
+            for _ in 0..2 {
+                let found = sandbox.snapshot().unwrap();
+                assert!(found == wanted, "{:?}", difference(&wanted, &found).first());
+            }
+        };
+        small.spawn_scoped(scope, round_trip).unwrap().join().unwrap();
+    });
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! The tracer: runs programs under ptrace and a seccomp filter, and writes down what they do to the watched folder.
 
+use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
@@ -221,7 +222,8 @@ fn ends(
 /// What the watched folder holds before anything runs.
 fn look_around(started: &[Started], sandbox: &Sandbox, options: &Options) -> World {
     let tid = started.first().map_or(0, |one| one.stop.tid());
-    let view = View { tid, watched: sandbox.seen() };
+    let lost = Cell::new(false);
+    let view = View { tid, watched: sandbox.seen(), lost: &lost };
     let watched = view.canonical(sandbox.seen()).unwrap_or_else(|| sandbox.seen().to_owned());
     let at = view.reachable(&watched);
     let streams = started
@@ -234,6 +236,7 @@ fn look_around(started: &[Started], sandbox: &Sandbox, options: &Options) -> Wor
     let mut world = World {
         device: nix::sys::stat::stat(&at).map_or(0, |stat| stat.st_dev),
         watched,
+        lost: Cell::new(false),
         names: names::Names::default(),
         writable: BTreeSet::new(),
         mappings: mapping::Mappings::default(),

@@ -56,7 +56,14 @@ impl Tracer<'_> {
             Call::ExitGroup | Call::Execve | Call::Execveat => return self.go(stop, 0),
             _ => {}
         }
-        match (Ask { tid, call, args: entry.args, world: &self.world }).decode() {
+        let decoded = Ask { tid, call, args: entry.args, world: &self.world }.decode();
+        if self.world.lost.take() {
+            self.gap_once(
+                "below a path of more than 4096 bytes, which the kernel does not tell",
+                None,
+            );
+        }
+        match decoded {
             None => self.go(stop, 0),
             Some(pending) if pending.alone && self.inside.is_some() => self.wait_at_entry(stop),
             Some(pending) => self.let_in(stop, pending, &entry),

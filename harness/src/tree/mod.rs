@@ -8,10 +8,12 @@ use crate::op::Data;
 
 mod diff;
 mod model;
+mod reach;
 mod snapshot;
 
 pub use diff::{Change, Difference, compare_bytes, difference};
 pub use model::{Inode, Misfit, Model, unaccounted};
+pub(crate) use reach::Top;
 pub use snapshot::{SnapshotError, read, read_own, write_out};
 
 /// A folder and all below it. Keys are relative; the folder itself is the empty path.

@@ -129,7 +129,7 @@ impl Pending {
 
 impl<'a> Ask<'a> {
     fn view(&self) -> View<'a> {
-        View { tid: self.tid, watched: &self.world.watched }
+        self.world.view(self.tid)
     }
 
     /// An argument as a descriptor or another signed number.
