@@ -9,9 +9,9 @@ use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use crashlab::op::Data;
+use crashlab::op::{Actor, Data, Event, FileId, Op, OpKind, What};
 use crashlab::sandbox::{Sandbox, SandboxOptions};
-use crashlab::tree::{Model, Node, NodeKind, Tree, difference, read, write_out};
+use crashlab::tree::{BYTES_MAX, Model, Node, NodeKind, Tree, difference, read, write_out};
 use proptest::prelude::*;
 
 fn me() -> (u32, u32) {
@@ -177,6 +177,49 @@ fn holes_are_read_as_nuls() {
         panic!("no file: {found:?}");
     };
     assert_eq!(**data, [0; 100_000]);
+}
+
+/// What no memory holds is an error, and neither read nor modelled.
+#[test]
+fn what_is_too_large_is_refused() {
+    let scratch = Scratch::new();
+    let large = scratch.path().join("large");
+    fs::File::create(&large).unwrap().set_len(BYTES_MAX + 1).unwrap();
+    let error = read(&scratch.path()).unwrap_err();
+    assert_eq!((error.path, error.source.kind()), (large, std::io::ErrorKind::FileTooLarge));
+
+    let (file_id, path) = (FileId(0), PathBuf::from("a"));
+    let grown = |kind| {
+        let mut model = Model::new(&tree([("a", file("text"))]));
+        let op = Op { number: 1, call: "call".into(), kind };
+        let actor = Actor { program: 0, pid: 1, tid: 1 };
+        model.apply(&Event { actor, what: What::Op(op) }).map(|()| model.tree())
+    };
+    let allocate = |mode| OpKind::Allocate {
+        file: file_id,
+        path: path.clone(),
+        mode,
+        offset: 2,
+        len: i64::MAX.cast_unsigned(),
+    };
+    let insert_range = 0x20;
+    for kind in [
+        OpKind::Truncate { file: file_id, path: path.clone(), size: BYTES_MAX + 1, by_open: false },
+        OpKind::Write {
+            file: file_id,
+            path: path.clone(),
+            offset: i64::MAX.cast_unsigned(),
+            data: Data::from(b"x".to_vec()),
+            append: false,
+        },
+        allocate(0),
+        allocate(insert_range),
+    ] {
+        let misfit = grown(kind).unwrap_err();
+        assert_eq!(misfit.what, "larger than what a tree may hold");
+    }
+    let punched = grown(allocate(libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE)).unwrap();
+    assert_eq!(punched, tree([("a", file("te\0\0"))]));
 }
 
 #[test]

@@ -14,6 +14,7 @@ use crate::subject::{End, Exit, OUTPUT_LIMIT, Program};
 use crate::sys::ptrace;
 
 mod blocked;
+mod budget;
 mod calls;
 mod decode;
 mod line;
@@ -28,6 +29,7 @@ mod tracer;
 mod turns;
 mod world;
 
+pub use budget::Budget;
 pub use line::describe;
 
 use output::{Collected, Collector};
@@ -43,6 +45,8 @@ pub struct Options {
     pub time_limit: Duration,
     /// Reads of watched files are of interest too (costs a stop for each read of any file).
     pub reads: bool,
+    /// How much of the run is kept in memory.
+    pub budget: Budget,
     /// Pin the tracer and what it traces to this processor.
     pub pin: Option<usize>,
 }
@@ -161,7 +165,7 @@ pub fn run(
         pids.iter().for_each(|pid| spawn::end(*pid));
         TraceError::Unavailable { what: "start a thread for the output".into(), source }
     })?;
-    let mut tracer = Tracer::new(director, world, &pids, begun, &collector);
+    let mut tracer = Tracer::new(director, world, &pids, begun, &collector, options.budget);
     let outcome = tracer.run(stops, strangers);
     if outcome.is_err() {
         tracer.threads.values().for_each(|thread| spawn::end(thread.process));
@@ -241,6 +245,7 @@ fn look_around(started: &[Started], sandbox: &Sandbox, options: &Options) -> Wor
         writable: BTreeSet::new(),
         mappings: mapping::Mappings::default(),
         reads: options.reads,
+        room: options.budget.bytes,
         streams,
     };
     world.scan(&at, std::path::Path::new(""));
@@ -254,6 +259,7 @@ impl<'a> Tracer<'a> {
         pids: &[i32],
         begun: Instant,
         collector: &'a Collector,
+        budget: Budget,
     ) -> Tracer<'a> {
         let running = |main: &i32| Running {
             main: *main,
@@ -273,6 +279,7 @@ impl<'a> Tracer<'a> {
             programs: pids.iter().map(running).collect(),
             events: Vec::new(),
             gaps: Vec::new(),
+            budget,
             last_op: 0,
             inside: None,
             queue: std::collections::VecDeque::new(),

@@ -6,7 +6,7 @@ use crate::sys::{memory, seccomp};
 use crate::trace::calls::Call;
 use crate::trace::decode::{Ask, Pending};
 use crate::trace::tracer::{State, Tracer, stronger};
-use crate::trace::{Standing, Step, blocked};
+use crate::trace::{Standing, Step, blocked, budget};
 
 /// Results that mean "interrupted, will be entered again": no result at all.
 const RESTARTS: [i64; 4] = [-512, -513, -514, -516];
@@ -66,6 +66,10 @@ impl Tracer<'_> {
         match decoded {
             None => self.go(stop, 0),
             Some(pending) if pending.alone && self.inside.is_some() => self.wait_at_entry(stop),
+            Some(pending) if pending.preview.as_ref().map_or(0, budget::kept) > self.world.room => {
+                let step = self.wrote_too_much();
+                self.follow(stop, step);
+            }
             Some(pending) => self.let_in(stop, pending, &entry),
         }
     }

@@ -26,6 +26,8 @@ pub(super) enum Done {
         /// Where.
         path: Option<PathBuf>,
     },
+    /// More was written than the log may keep.
+    TooMuch,
     /// Descriptors were closed: look whether one was the last that was open for writing.
     Sweep,
 }
@@ -47,6 +49,8 @@ pub(super) struct World {
     pub(super) mappings: Mappings,
     /// Reads are of interest.
     pub(super) reads: bool,
+    /// So many more written bytes the log may keep.
+    pub(super) room: usize,
     /// The ends of the run's outputs in the hands of its programs.
     pub(super) streams: Vec<(Inode, usize, Stream)>,
 }

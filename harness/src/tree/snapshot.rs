@@ -9,7 +9,7 @@ use std::path::{Component, Path, PathBuf};
 use nix::sys::stat::{Mode, SFlag, mknod};
 
 use super::reach::{Folder, Top};
-use super::{Node, NodeKind, Tree};
+use super::{BYTES_MAX, Node, NodeKind, Tree};
 use crate::op::Data;
 use crate::sys::xattr;
 
@@ -40,7 +40,7 @@ type Inode = (u64, u64);
 ///
 /// # Errors
 ///
-/// [`SnapshotError`] with the path that could not be read.
+/// [`SnapshotError`] with the path that could not be read, also where the files up to it hold more than [`BYTES_MAX`].
 pub fn read(root: &Path) -> Result<Tree, SnapshotError> {
     read_with(root, false)
 }
@@ -50,7 +50,7 @@ pub fn read(root: &Path) -> Result<Tree, SnapshotError> {
 ///
 /// # Errors
 ///
-/// [`SnapshotError`] with the path that could not be read.
+/// As [`read`].
 pub fn read_own(root: &Path) -> Result<Tree, SnapshotError> {
     read_with(root, true)
 }
@@ -63,6 +63,7 @@ fn read_with(root: &Path, lift: bool) -> Result<Tree, SnapshotError> {
     let mut reader = Reader {
         place: Place::open(root, "read")?,
         lift,
+        room: BYTES_MAX,
         closed: Vec::new(),
         entries: Vec::new(),
         contents: HashMap::new(),
@@ -116,6 +117,8 @@ struct Reader<'a> {
     place: Place<'a>,
     /// Modes that forbid the reading are lifted meanwhile.
     lift: bool,
+    /// So many more bytes a tree may hold.
+    room: u64,
     /// Folders whose modes were lifted, with these modes: all below them is still to be read.
     closed: Vec<(PathBuf, u32)>,
     entries: Vec<(PathBuf, Node, Inode)>,
@@ -205,6 +208,10 @@ impl Reader<'_> {
         if let Some(data) = self.contents.get(&identity) {
             return Ok(data.clone());
         }
+        self.room = self.room.checked_sub(metadata.len()).ok_or_else(|| {
+            let what = format!("with it, the files here hold more than {BYTES_MAX} bytes");
+            spot.failed("read")(io::Error::new(io::ErrorKind::FileTooLarge, what))
+        })?;
         // The flags only matter if another program put something else there since the look at its kind.
         let mut file = fs::OpenOptions::new()
             .read(true)

@@ -6,8 +6,9 @@ use std::process::Command;
 use std::time::Duration;
 
 use crashlab::op::What;
+use crashlab::recording::Trace;
 use crashlab::subject::{Exit, Program};
-use crashlab::trace::{self, Options, TraceError, Undisturbed};
+use crashlab::trace::{self, Budget, Options, TraceError, Undisturbed};
 use nix::sched::sched_getaffinity;
 use nix::unistd::Pid;
 
@@ -31,10 +32,7 @@ fn processes_with(word: &str) -> usize {
     processes.count()
 }
 
-fn with_limit(
-    program: Program,
-    limit: Duration,
-) -> (crashlab::recording::Trace, crashlab::sandbox::Sandbox) {
+fn with_limit(program: Program, limit: Duration) -> (Trace, crashlab::sandbox::Sandbox) {
     let sandbox = sandbox();
     let options = Options { time_limit: limit, ..options() };
     let trace = trace::run(&[program], &sandbox, &options, &mut Undisturbed).unwrap();
@@ -81,6 +79,43 @@ fn a_fork_bomb_is_bounded() {
         "{:?}",
         trace.gaps
     );
+}
+
+/// A log does not outgrow the memory: beyond its budget the run is ended, and what was kept is as it happened.
+#[test]
+fn what_a_run_writes_is_bounded() {
+    let with_budget = |what: &str, budget: Budget| {
+        let sandbox = sandbox();
+        let options = Options { budget, ..options() };
+        let program = subject("greedy", &[what]);
+        let trace = trace::run(&[program], &sandbox, &options, &mut Undisturbed).unwrap();
+        assert_eq!(trace.ends[0].exit, Exit::Killed, "{what}: {}", log(&trace));
+        // What did not fit was not done either; a copy is measured when it is done.
+        if what != "copy" {
+            assert_faithful(&trace, &sandbox, nothing);
+        }
+        trace
+    };
+    let gaps =
+        |trace: &Trace| -> Vec<String> { trace.gaps.iter().map(|gap| gap.what.clone()).collect() };
+    for what in ["write", "writev", "copy"] {
+        let trace = with_budget(what, Budget { bytes: 10_500, ..Budget::default() });
+        let said =
+            "more than 10500 bytes were written, which the log would keep: the run was ended";
+        assert_eq!(gaps(&trace), [said]);
+        assert_eq!(trace.ops().filter(|op| op.kind.word() == "write").count(), 10);
+    }
+    let trace = with_budget("marks", Budget { events: 50, ..Budget::default() });
+    assert_eq!(gaps(&trace), ["more than 50 events, which the log would keep: the run was ended"]);
+    assert_eq!(trace.events.len(), 50 + 2, "and its end: {}", log(&trace));
+}
+
+/// A program may name any length.
+#[test]
+fn a_length_beyond_all_memory_takes_none() {
+    let (trace, sandbox) = undisturbed(subject("greedy", &["huge"]), nothing);
+    assert_success(&trace);
+    assert_faithful(&trace, &sandbox, nothing);
 }
 
 fn spawn_error(argv: &[&str], env: &[(&str, &str)]) -> (String, String, std::io::Error) {

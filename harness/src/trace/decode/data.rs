@@ -95,10 +95,14 @@ pub(super) fn copy(ask: &Ask<'_>) -> Option<Pending> {
     let at = path.clone();
     let write = move |data| OpKind::Write { file, path: at, offset, data, append };
     let preview = write.clone()(Data(Vec::new().into()));
-    let then = move |returned: Returned, _: &mut World| {
+    let then = move |returned: Returned, world: &mut World| {
         let count = if is_ioctl { asked } else { returned.value as u64 };
         let mut done: Vec<Done> = read.into_iter().collect();
         if count == 0 {
+            return done;
+        }
+        if count > world.room as u64 {
+            done.push(Done::TooMuch);
             return done;
         }
         let Some(bytes) = read_back(returned.tid, flow.to, offset, count as usize) else {
