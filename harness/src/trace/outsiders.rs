@@ -6,6 +6,7 @@
 //! can make. `kill(-1, ..)` is refused whole, since the kernel offers no smaller "everybody". Signal 0, which only asks,
 //! does not even stop; neither does what is aimed at nobody, so that the kernel tells the truth about it.
 
+use std::io;
 use std::path::Path;
 
 use nix::unistd::{Pid, getpgid};
@@ -27,6 +28,8 @@ enum Aim {
     Group(i32),
     /// All processes that there are.
     Everybody,
+    /// The caller hides what its descriptor stands for.
+    Hidden,
 }
 
 impl Tracer<'_> {
@@ -36,6 +39,7 @@ impl Tracer<'_> {
             Aim::Process(pid) => (self.is_outsider(pid), "a process"),
             Aim::Group(group) => (self.has_outsiders(group), "a process group"),
             Aim::Everybody => (true, "every process, also"),
+            Aim::Hidden => (true, "a process that may be"),
         };
         reaches.then(|| format!("{} of {whom} outside the run was refused", call.name()))
     }
@@ -62,7 +66,13 @@ fn aim(tid: Tid, call: Call, args: &[u64; 6]) -> Option<Aim> {
     let number = |index: usize| args[index] as i32;
     match call {
         Call::PidfdSendSignal => {
-            let process = process_of(tid, number(0))?;
+            let process = match process_of(tid, number(0)) {
+                Ok(process) => process?,
+                Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+                    return Some(Aim::Hidden);
+                }
+                Err(_) => return None,
+            };
             let group = args[3] & TO_GROUP != 0;
             Some(if group { Aim::Group(process) } else { Aim::Process(process) })
         }
@@ -88,11 +98,12 @@ fn has_own_numbers(tid: Tid) -> bool {
 }
 
 /// The process that a descriptor stands for: one by `pidfd_open`, or a folder of `/proc`.
-fn process_of(tid: Tid, fd: i32) -> Option<i32> {
-    let info = std::fs::read_to_string(format!("/proc/{tid}/fdinfo/{fd}")).ok()?;
+fn process_of(tid: Tid, fd: i32) -> io::Result<Option<i32>> {
+    let info = std::fs::read_to_string(format!("/proc/{tid}/fdinfo/{fd}"))?;
     if let Some(pid) = info.lines().find_map(|line| line.strip_prefix("Pid:")) {
-        return pid.trim().parse().ok();
+        return Ok(pid.trim().parse().ok());
     }
-    let link = std::fs::read_link(format!("/proc/{tid}/fd/{fd}")).ok()?;
-    link.file_name().filter(|_| link.parent() == Some(Path::new("/proc")))?.to_str()?.parse().ok()
+    let link = std::fs::read_link(format!("/proc/{tid}/fd/{fd}"))?;
+    let name = link.file_name().filter(|_| link.parent() == Some(Path::new("/proc")));
+    Ok(name.and_then(|name| name.to_str()?.parse().ok()))
 }
