@@ -135,6 +135,9 @@ pub enum TraceError {
 /// is left when this returns. Programs have a session of their own without a controlling terminal. All of them stand
 /// before their first instruction when the first [`Director::start`] is asked.
 ///
+/// Signals and other harm that they aim at processes outside of the run are answered with EPERM, and are gaps. A run that
+/// uses up its [`Budget`], or has too many processes at a time, is ended with a gap.
+///
 /// The calling thread traces, and waits for all its children while it does: it must have no other child that somebody
 /// else wants to wait for. Several threads can each make a run at the same time.
 ///

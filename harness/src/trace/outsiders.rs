@@ -4,7 +4,8 @@
 //! Signals within the run are the kernel's business. A process group is the run's where no living process outside of
 //! the run is in it: programs are started in sessions of their own, so that this holds for every group that a subject
 //! can make. `kill(-1, ..)` is refused whole, since the kernel offers no smaller "everybody". Signal 0, which only asks,
-//! does not even stop; neither does what is aimed at nobody, so that the kernel tells the truth about it.
+//! does not even stop, and what is aimed at nobody goes through, so that the kernel tells the truth about it. Calls of
+//! another processor's table are not decoded, here neither; their gap says so.
 
 use std::io;
 use std::path::Path;
@@ -36,12 +37,12 @@ impl Tracer<'_> {
     /// In words for a gap, where the call would do something to a process that is none of the run's.
     pub(super) fn aims_outside(&self, tid: Tid, call: Call, args: &[u64; 6]) -> Option<String> {
         let (reaches, whom) = match aim(tid, call, args)? {
-            Aim::Process(pid) => (self.is_outsider(pid), "a process"),
-            Aim::Group(group) => (self.has_outsiders(group), "a process group"),
-            Aim::Everybody => (true, "every process, also"),
-            Aim::Hidden => (true, "a process that may be"),
+            Aim::Process(pid) => (self.is_outsider(pid), "a process outside the run"),
+            Aim::Group(group) => (self.has_outsiders(group), "a process group outside the run"),
+            Aim::Everybody => (true, "every process, also outside the run,"),
+            Aim::Hidden => (true, "a process that may be outside the run"),
         };
-        reaches.then(|| format!("{} of {whom} outside the run was refused", call.name()))
+        reaches.then(|| format!("{} of {whom} was refused", call.name()))
     }
 
     /// Somebody who lives and is not of the run. Who has ended but was not collected yet takes no harm.

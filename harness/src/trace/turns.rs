@@ -56,6 +56,12 @@ impl Tracer<'_> {
             Call::ExitGroup | Call::Execve | Call::Execveat => return self.go(stop, 0),
             _ => {}
         }
+        self.attend(stop, call, &entry);
+    }
+
+    /// Lets a call run on that is of no interest, and any other in when it is its turn.
+    fn attend(&mut self, stop: Stopped, call: Call, entry: &Entry) {
+        let tid = stop.tid();
         let decoded = Ask { tid, call, args: entry.args, world: &self.world }.decode();
         if self.world.lost.take() {
             self.gap_once(
@@ -70,7 +76,7 @@ impl Tracer<'_> {
                 let step = self.wrote_too_much();
                 self.follow(stop, step);
             }
-            Some(pending) => self.let_in(stop, pending, &entry),
+            Some(pending) => self.let_in(stop, pending, entry),
         }
     }
 

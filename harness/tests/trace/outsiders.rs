@@ -15,7 +15,7 @@ fn signals_to_outsiders_are_refused_and_said_so() {
         [
             refused("kill of a process"),
             refused("kill of a process group"),
-            refused("kill of every process, also"),
+            "kill of every process, also outside the run, was refused".into(),
             refused("tkill of a process"),
             refused("tgkill of a process"),
             refused("rt_sigqueueinfo of a process"),
