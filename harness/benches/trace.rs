@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use crashlab::sandbox::{Sandbox, SandboxOptions};
 use crashlab::subject::Program;
-use crashlab::trace::{Options, Undisturbed};
+use crashlab::trace::{Budget, Options, Undisturbed};
 use nix::sched::{CpuSet, sched_setaffinity};
 use nix::unistd::Pid;
 
@@ -93,8 +93,12 @@ fn in_the_lab(what: &str, processor: usize) -> Duration {
         stdin: Vec::new(),
         pipe: true,
     };
-    let options =
-        Options { time_limit: Duration::from_secs(600), reads: false, pin: Some(processor) };
+    let options = Options {
+        time_limit: Duration::from_secs(600),
+        reads: false,
+        budget: Budget::default(),
+        pin: Some(processor),
+    };
     let begun = Instant::now();
     let trace = crashlab::trace::run(&[subject], &sandbox, &options, &mut Undisturbed);
     let elapsed = begun.elapsed();
