@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::judge::{Outcome, account};
 use crate::run::{LabError, Stage};
@@ -29,13 +30,55 @@ impl<'a> Recoveries<'a> {
     ///
     /// As [`Stage::run`].
     pub fn on(&self, tree: &Tree) -> Result<Outcome, LabError> {
-        let hash = tree.hash();
+        self.on_known(tree.hash(), &Arc::new(tree.clone()))
+    }
+
+    /// As [`on`](Self::on), of a tree whose hash is known.
+    ///
+    /// # Errors
+    ///
+    /// As [`Stage::run`].
+    pub fn on_known(&self, hash: [u8; 32], tree: &Arc<Tree>) -> Result<Outcome, LabError> {
         if let Some(outcome) = self.outcomes.borrow().get(&hash) {
             return Ok(outcome.clone());
         }
-        let outcome = self.stage.outcome(self.command(), &Arc::new(tree.clone()))?;
+        let outcome = self.stage.outcome(self.command(), tree)?;
         self.outcomes.borrow_mut().insert(hash, outcome.clone());
         Ok(outcome)
+    }
+
+    /// Runs the recovery on all of these trees, `jobs` at a time, each in a sandbox of its own.
+    ///
+    /// # Errors
+    ///
+    /// As [`Stage::run`]: the first.
+    pub fn ahead(&self, trees: &[([u8; 32], Arc<Tree>)], jobs: usize) -> Result<(), LabError> {
+        let is_new =
+            |(hash, _): &&([u8; 32], Arc<Tree>)| !self.outcomes.borrow().contains_key(hash);
+        let todo: Vec<&([u8; 32], Arc<Tree>)> = trees.iter().filter(is_new).collect();
+        let jobs = jobs.min(todo.len());
+        if jobs < 2 || !self.stage.has_fixed_place() {
+            return todo.iter().try_for_each(|(hash, tree)| self.on_known(*hash, tree).map(drop));
+        }
+        let next = AtomicUsize::new(0);
+        let (command, stage) = (self.command(), self.stage.like());
+        let work = |job: usize| -> Result<Vec<([u8; 32], Outcome)>, LabError> {
+            let stage = stage.another(job)?;
+            let mut done = Vec::new();
+            while let Some((hash, tree)) = todo.get(next.fetch_add(1, Ordering::Relaxed)) {
+                done.push((*hash, stage.outcome(command, tree)?));
+            }
+            Ok(done)
+        };
+        let results: Vec<_> = std::thread::scope(|scope| {
+            let workers: Vec<_> = (0..jobs).map(|job| scope.spawn(move || work(job))).collect();
+            workers.into_iter().map(|worker| worker.join()).collect()
+        });
+        for result in results {
+            let done = result.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
+            self.outcomes.borrow_mut().extend(done);
+        }
+        Ok(())
     }
 
     /// What the scenario's check says of this tree, if it has one and that fails.

@@ -11,8 +11,10 @@ use crate::op::What;
 /// A crash state with all that is needed to judge it.
 #[derive(Debug)]
 pub struct CrashCase<'a> {
-    /// What the run had passed through, and promised, when it was cut.
+    /// What the run passes through.
     pub versions: &'a Versions,
+    /// The number of versions that are older than the last one promised when it was cut.
+    pub promised: usize,
     /// The undisturbed ends.
     pub controls: &'a Controls,
     /// The state files at the crash point.
@@ -101,7 +103,7 @@ struct View<'a> {
 impl<'a> View<'a> {
     fn of(case: &'a CrashCase<'a>) -> View<'a> {
         let standing = case.controls.standing(case.versions);
-        let promised = case.versions.promised;
+        let promised = case.promised;
         // A promise of what was struck off is one of what stood before it.
         let promised = match standing.get(promised) {
             Some(false) => standing[..promised].iter().rposition(|stands| *stands).unwrap_or(0),

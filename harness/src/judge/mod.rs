@@ -40,7 +40,7 @@ pub use mask::Masks;
 pub use metadata::metadata_changes;
 pub use overlap::{OverlapCase, Serial, Side, judge_overlap, orders};
 pub use refusal::names as names_file;
-pub use version::{Origin, Promises, Version, Versions, versions};
+pub use version::{Origin, Promised, Promises, Version, Versions, versions};
 pub use word::{Grade, Word};
 
 use std::path::PathBuf;

@@ -64,15 +64,40 @@ pub struct Versions {
     pub changed: BTreeSet<PathBuf>,
     /// The number of versions that are older than the last one promised: those can be `lost`.
     pub promised: usize,
-    /// Positions in the log (how many events had been written down) of outputs that promised more than before.
-    pub promising: BTreeSet<usize>,
+    /// Where more was promised than before, in the order of the log; what the end promises is not among them.
+    pub promises: Vec<Promised>,
     /// Numbers of ops that gave a name to a file that was still being written: a run that is cut there has no version.
     pub premature: BTreeSet<u32>,
     /// What is known of paths: those of the start, of the end, and those that a rename or link gave.
     pub shapes: Shapes,
 }
 
+/// A moment from which on more is promised than before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Promised {
+    /// How many events had been written down.
+    pub at_event: usize,
+    /// The number of versions that are older than the one promised.
+    pub version: usize,
+    /// It was an output, and no mark.
+    pub by_output: bool,
+}
+
 impl Versions {
+    /// The number of versions that are older than the last one promised when so many events had been written down.
+    /// Where no later version comes, a promise of the next one is one of the last.
+    pub fn promised_at(&self, events: usize) -> usize {
+        let made = self.promises.iter().take_while(|promise| promise.at_event <= events);
+        let last = self.all.len().saturating_sub(1);
+        made.map(|promise| promise.version).max().unwrap_or(0).min(last)
+    }
+
+    /// The outputs that promised more than before, by how many events had been written down with them.
+    pub fn promising_outputs(&self) -> BTreeSet<usize> {
+        let outputs = self.promises.iter().filter(|promise| promise.by_output);
+        outputs.map(|promise| promise.at_event).collect()
+    }
+
     /// Forgets what these ops named: the undisturbed run went on writing it.
     pub fn take_out_premature(&mut self, ops: &BTreeSet<u32>) {
         let is_premature =
@@ -80,6 +105,9 @@ impl Versions {
         while let Some(at) = self.all.iter().position(is_premature) {
             self.all.remove(at);
             self.promised -= usize::from(self.promised >= at);
+            for promise in &mut self.promises {
+                promise.version -= usize::from(promise.version >= at);
+            }
         }
     }
 }
@@ -136,7 +164,7 @@ pub fn versions(
     if cut.is_none() {
         finder.push(Origin::End, events.len());
         finder.each_file();
-        finder.promise(finder.found.all.len() - 1);
+        finder.found.promised = finder.found.all.len() - 1;
     }
     Ok(finder.found)
 }
@@ -155,7 +183,7 @@ impl Ahead {
         shapes.learn(at.image.files.keys());
         for event in events {
             let touched = at.apply(event)?;
-            if matches!(&event.what, What::Op(op) if matches!(op.kind, OpKind::Rename { .. } | OpKind::Link { .. } | OpKind::Symlink { .. }))
+            if matches!(&event.what, What::Op(op) if matches!(op.kind, OpKind::Rename { .. } | OpKind::Link { .. }))
             {
                 shapes.learn(touched.iter().filter(|path| at.image.files.contains_key(*path)));
             }
@@ -237,18 +265,14 @@ impl<'a> Finder<'a> {
                     self.each_file();
                 }
                 if promises.by_mark(name) {
-                    self.promise(self.found.all.len());
+                    self.promise(self.found.all.len(), position, false);
                 }
             }
             What::Output { stream, bytes } => {
-                let before = self.found.promised;
-                self.promise(self.found.all.len() - 1);
-                if matches!(stream, Stream::Stdout | Stream::Stderr) && promises.by_line(bytes) {
-                    self.promise(self.found.all.len());
-                }
-                if self.found.promised > before {
-                    self.found.promising.insert(position);
-                }
+                let acknowledges =
+                    matches!(stream, Stream::Stdout | Stream::Stderr) && promises.by_line(bytes);
+                let visible = self.found.all.len() - 1;
+                self.promise(visible + usize::from(acknowledges), position, true);
             }
             _ => {}
         }
@@ -418,7 +442,10 @@ impl<'a> Finder<'a> {
         }
     }
 
-    fn promise(&mut self, version: usize) {
-        self.found.promised = self.found.promised.max(version);
+    fn promise(&mut self, version: usize, at_event: usize, by_output: bool) {
+        if version > self.found.promised {
+            self.found.promised = version;
+            self.found.promises.push(Promised { at_event, version, by_output });
+        }
     }
 }

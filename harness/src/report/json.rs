@@ -60,6 +60,9 @@ impl<W: Write> Reporter for Json<W> {
                     "warnings": summary.warnings,
                     "not_measured": summary.not_measured,
                     "skipped": summary.skipped,
+                    "confirmed": summary.confirmed,
+                    "confirmed_but_for_numbers": summary.but_for_numbers,
+                    "tried_for_real": summary.tried,
                     "wrong": summary.broken,
                     "unable": summary.unable,
                     "interrupted": summary.interrupted,
@@ -100,6 +103,13 @@ fn fault(fault: &FaultResult) -> Value {
         "kind": fault.kind,
         "expect": fault.expect,
         "missing": fault.missing(),
+        "confirmation": {
+            "tried": fault.confirmation.tried,
+            "confirmed": fault.confirmation.confirmed,
+            "but_for_numbers": fault.confirmation.but_for_numbers,
+            "differing": fault.confirmation.differing.iter()
+                .map(|(id, how)| json!({"id": id, "how": how})).collect::<Vec<_>>(),
+        },
         "cases": fault.cases.iter().map(case).collect::<Vec<_>>(),
     })
 }

@@ -33,6 +33,12 @@ pub struct Summary {
     pub broken: usize,
     /// Scenarios for which the lab cannot run here.
     pub unable: usize,
+    /// Derived kills that were made for real as well.
+    pub tried: usize,
+    /// Those of them that left what had been derived.
+    pub confirmed: usize,
+    /// Those of these that did but for numbers.
+    pub but_for_numbers: usize,
     /// It was told to stop.
     pub interrupted: bool,
     /// Words that were denied and came up.
@@ -45,6 +51,9 @@ impl Summary {
         let mut holds = true;
         for fault in &result.faults {
             self.cases += fault.cases.len();
+            self.tried += fault.confirmation.tried;
+            self.confirmed += fault.confirmation.confirmed;
+            self.but_for_numbers += fault.confirmation.but_for_numbers;
             let missing = fault.missing();
             self.found += fault.expect.len() - missing.len();
             holds &=
@@ -115,6 +124,7 @@ mod tests {
             expect: expect.to_vec(),
             partial: false,
             cases: vec![case],
+            confirmation: Default::default(),
         };
         ScenarioResult {
             name: "s".into(),

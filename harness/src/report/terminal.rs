@@ -109,6 +109,14 @@ impl<W: Write> Terminal<W> {
             (summary.skipped, "cases skipped"),
             (summary.warnings, "warnings"),
         ];
+        if summary.tried > 0 {
+            let (confirmed, tried) = (summary.confirmed, summary.tried);
+            let but = match summary.but_for_numbers {
+                0 => String::new(),
+                some => format!(" ({some} but for numbers, such as times)"),
+            };
+            parts.push(format!("confirmed {confirmed} of {tried} by real kills{but}"));
+        }
         parts.extend(
             counts
                 .iter()

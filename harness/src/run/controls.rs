@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::LabError;
 use super::stage::{Stage, show};
-use crate::judge::{Controls, Image, Masks, Outcome, Shapes, Versions};
+use crate::judge::{Controls, Image, Masks, Outcome, Shapes, Version, Versions};
 use crate::recording::Recording;
 use crate::recovery::Recoveries;
 use crate::tree::Tree;
@@ -58,17 +58,11 @@ impl FirstRound {
     pub fn add(
         &mut self,
         recoveries: &Recoveries<'_>,
-        recording: &Recording,
-        versions: &Versions,
+        before: &Tree,
+        after: &Tree,
+        versions: &[Version],
     ) -> Result<(), LabError> {
-        let state = &recoveries.stage().state;
-        for version in &versions.all {
-            if !self.controls.of_version.contains_key(&version.image) {
-                let tree = state.put(&version.image, &recording.before, &recording.after);
-                self.controls.of_version.insert(version.image.clone(), recoveries.on(&tree)?);
-            }
-        }
-        Ok(())
+        more_versions(&mut self.controls, recoveries, before, after, versions)
     }
 
     /// Runs the second round, and learns from it what to mask.
@@ -92,6 +86,31 @@ impl FirstRound {
         }
         Ok(self.controls)
     }
+}
+
+/// Runs the recovery from versions that the controls do not know yet, in the tree `before`; files that it lacks are like
+/// those in `after`.
+///
+/// # Errors
+///
+/// As [`Stage::run`].
+pub fn more_versions(
+    controls: &mut Controls,
+    recoveries: &Recoveries<'_>,
+    before: &Tree,
+    after: &Tree,
+    versions: &[Version],
+) -> Result<(), LabError> {
+    let state = &recoveries.stage().state;
+    for version in versions {
+        if !controls.of_version.contains_key(&version.image) {
+            let tree = state.put(&version.image, before, after);
+            let outcome = recoveries.on(&tree)?;
+            controls.shapes.learn(outcome.image.files.keys());
+            controls.of_version.insert(version.image.clone(), outcome);
+        }
+    }
+    Ok(())
 }
 
 fn must_succeed(

@@ -2,9 +2,12 @@
 
 mod build;
 mod cases;
+mod confirm;
 mod controls;
 mod damage;
+mod derive;
 mod kill;
+mod live;
 mod overlap;
 mod plain;
 mod pool;
@@ -13,6 +16,7 @@ mod stage;
 
 pub use build::build;
 pub use cases::{Case, Evidence};
+pub use confirm::Confirmation;
 pub use pool::run;
 pub use scenario::{FaultResult, Pause, Plan, ScenarioResult, run_scenario, try_scenario};
 pub use stage::Stage;
@@ -26,6 +30,13 @@ pub struct Settings {
     pub pin: bool,
     /// Do without namespaces.
     pub plain: bool,
+    /// Make every kill for real, in a run of its own, instead of deriving it from the recording.
+    pub live: bool,
+    /// How many derived kills of each fault are made for real as well, at most, beside one for each verdict that is a
+    /// fault, to see that the lab derives what happens.
+    pub confirm: usize,
+    /// How many kills in a row are tried: 2 kills the recovery of each state at each of its places as well.
+    pub depth: usize,
     /// Run the scenarios' `build` commands.
     pub build: bool,
     /// Print what the build says as it comes.
@@ -35,7 +46,16 @@ pub struct Settings {
 impl Default for Settings {
     fn default() -> Self {
         let jobs = std::thread::available_parallelism().map_or(1, usize::from);
-        Settings { jobs, pin: true, plain: false, build: true, build_output: false }
+        Settings {
+            jobs,
+            pin: true,
+            plain: false,
+            live: false,
+            confirm: 4,
+            depth: 1,
+            build: true,
+            build_output: false,
+        }
     }
 }
 

@@ -66,7 +66,7 @@ fn one(
 ) -> Result<super::ScenarioResult, LabError> {
     let mut seat = slots.take();
     let stage = Stage::new(scenario, settings, Some(seat.processor))?;
-    run_scenario(&stage, plan, &mut seat)
+    run_scenario(&stage, plan, 1, &mut seat)
 }
 
 /// The processors that this thread may run on, at least one: in a container they need not begin with 0.

@@ -1,11 +1,13 @@
 //! One scenario from its first command to its last verdict.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::cases::Case;
-use super::controls::{CONTROLS_APART, FirstRound};
+use super::confirm::Confirmation;
+use super::controls::{CONTROLS_APART, FirstRound, more_versions};
 use super::damage::{Damaged, damage};
 use super::kill::{Ground, Killed};
 use super::overlap::{Overlapped, overlap};
@@ -48,6 +50,8 @@ pub struct FaultResult {
     pub partial: bool,
     /// Its cases.
     pub cases: Vec<Case>,
+    /// What real kills said of derived ones.
+    pub confirmation: Confirmation,
 }
 
 impl FaultResult {
@@ -139,7 +143,7 @@ pub fn try_scenario(
     }
     let processor = super::pool::processors()[0];
     let stage = Stage::new(scenario, settings, Some(processor))?;
-    run_scenario(&stage, plan, &mut Alone(processor))
+    run_scenario(&stage, plan, settings.jobs, &mut Alone(processor))
 }
 
 /// Nobody else wants the processor meanwhile.
@@ -152,7 +156,7 @@ impl Pause for Alone {
     }
 }
 
-/// Runs what the plan wants of a scenario.
+/// Runs what the plan wants of a scenario, with as many recoveries at once as `jobs` says.
 ///
 /// # Errors
 ///
@@ -160,6 +164,7 @@ impl Pause for Alone {
 pub fn run_scenario(
     stage: &Stage<'_>,
     plan: &Plan,
+    jobs: usize,
     pause: &mut dyn Pause,
 ) -> Result<ScenarioResult, LabError> {
     let begun = Instant::now();
@@ -179,29 +184,43 @@ pub fn run_scenario(
     let ground = Ground {
         stage,
         recording: &recording,
+        before: Arc::new(before),
         versions: &found,
         promises: &promises,
         recoveries: &recoveries,
+        jobs,
     };
     let controlled = Instant::now();
     for fault in &scenario.faults {
         check_interrupt()?;
         pending.push(try_fault(&ground, fault, plan, controls.as_mut())?);
     }
-    if pending.iter().flatten().any(Pending::waits) {
+    if pending.iter().any(Pending::waits) {
         stage.pin_to(pause.pause(CONTROLS_APART.saturating_sub(controlled.elapsed())));
     }
-    let controls = controls.map(|first| first.finish(&recoveries)).transpose()?;
+    let mut controls = controls.map(|first| first.finish(&recoveries)).transpose()?;
     let mut masks = controls.as_ref().map(|controls| controls.masks.lines()).unwrap_or_default();
     let mut faults = Vec::new();
     for (fault, pending) in scenario.faults.iter().zip(pending) {
         let (expect, partial) = (fault.expect.clone(), !matches!(plan, Plan::All));
-        let judge = |case: Pending| case.judge(&ground, controls.as_ref(), &mut masks);
-        let cases = pending.into_iter().map(judge);
-        let cases = cases.collect::<Result<_, _>>()?;
-        faults.push(FaultResult { kind: fault.kind.word(), expect, partial, cases });
+        let mut confirmation = Confirmation::default();
+        let cases = match (pending, &mut controls) {
+            (Pending::Kills(kills), Some(controls)) => {
+                let (cases, said) = judge_kills(&ground, kills, controls)?;
+                confirmation = said;
+                cases
+            }
+            (Pending::Cases(cases), controls) => {
+                let judge = |case: Waiting| case.judge(&ground, controls.as_ref(), &mut masks);
+                cases.into_iter().map(judge).collect::<Result<_, _>>()?
+            }
+            (Pending::Kills(_), None) => return Err(without_controls()),
+        };
+        let kind = fault.kind.word();
+        faults.push(FaultResult { kind, expect, partial, cases, confirmation });
     }
-    let notes = notes(&recording, stage);
+    let mut notes = notes(&recording, stage);
+    notes.extend(faults.iter().flat_map(|fault| fault.confirmation.notes()));
     let (name, file) = (scenario.name.clone(), scenario.file.clone());
     Ok(ScenarioResult { name, file, faults, masks, notes, elapsed: begun.elapsed() })
 }
@@ -246,19 +265,36 @@ fn needs_controls(fault: &Fault) -> bool {
     matches!(fault.kind, FaultKind::Kill { .. } | FaultKind::Damage { .. })
 }
 
-/// A case that has been run and waits for the controls to be complete.
+/// The cases of one fault, which have been run and wait for the controls to be complete.
 enum Pending {
-    Killed(Box<Killed>),
+    Kills(Vec<Killed>),
+    Cases(Vec<Waiting>),
+}
+
+enum Waiting {
     Damaged(Box<Damaged>),
     Overlapped(Box<Overlapped>),
     Judged(Box<Case>),
 }
 
 impl Pending {
-    fn waits(&self) -> bool {
-        !matches!(self, Pending::Judged(_))
+    fn none() -> Pending {
+        Pending::Cases(Vec::new())
     }
 
+    fn judged(case: Case) -> Pending {
+        Pending::Cases(vec![Waiting::Judged(Box::new(case))])
+    }
+
+    fn waits(&self) -> bool {
+        match self {
+            Pending::Kills(kills) => !kills.is_empty(),
+            Pending::Cases(cases) => cases.iter().any(|case| !matches!(case, Waiting::Judged(_))),
+        }
+    }
+}
+
+impl Waiting {
     fn judge(
         self,
         ground: &Ground<'_>,
@@ -266,19 +302,58 @@ impl Pending {
         masks: &mut Vec<String>,
     ) -> Result<Case, LabError> {
         match (self, controls) {
-            (Pending::Judged(case), _) => Ok(*case),
-            (Pending::Overlapped(overlapped), _) => {
+            (Waiting::Judged(case), _) => Ok(*case),
+            (Waiting::Overlapped(overlapped), _) => {
                 let (case, masked) = overlapped.judge(ground.stage)?;
                 masks.extend(masked.into_iter().map(|line| format!("{}: {line}", case.id)));
                 Ok(case)
             }
-            (Pending::Killed(killed), Some(controls)) => Ok(killed.judge(ground, controls)),
-            (Pending::Damaged(damaged), Some(controls)) => {
+            (Waiting::Damaged(damaged), Some(controls)) => {
                 Ok(damaged.judge(ground.stage, controls))
             }
-            (_, None) => Err(LabError::Lab("a case was run without its controls".to_owned())),
+            (Waiting::Damaged(_), None) => Err(without_controls()),
         }
     }
+}
+
+fn without_controls() -> LabError {
+    LabError::Lab("a case was run without its controls".to_owned())
+}
+
+/// Judges kills, then those of their recoveries as deep as the settings say, and makes some of all these for real.
+fn judge_kills(
+    ground: &Ground<'_>,
+    kills: Vec<Killed>,
+    controls: &mut Controls,
+) -> Result<(Vec<Case>, Confirmation), LabError> {
+    let settings = ground.stage.settings();
+    let mut known: HashSet<[u8; 32]> = kills.iter().map(|kill| kill.hash).collect();
+    let mut cases = Vec::new();
+    let mut judged: Vec<(Killed, Verdict)> = Vec::new();
+    let mut level = kills;
+    for depth in 1.. {
+        let mut grades = Vec::new();
+        for kill in level {
+            let case = kill.judge(ground, controls);
+            grades.push((kill.clone(), case.verdict.grade));
+            judged.push((kill, case.verdict.clone()));
+            cases.push(case);
+        }
+        if depth >= settings.depth {
+            break;
+        }
+        level = Vec::new();
+        for run in ground.recoveries_of(&grades)? {
+            let (before, like) = (run.before(), &ground.recording.after);
+            more_versions(controls, ground.recoveries, before, like, run.own_versions())?;
+            level.extend(ground.derive(&run, ground.every_place(&run)?, &mut known)?);
+        }
+    }
+    let confirmation = match settings.live {
+        true => Confirmation::default(),
+        false => ground.confirm(&judged, settings.confirm)?,
+    };
+    Ok((cases, confirmation))
 }
 
 fn try_fault(
@@ -286,45 +361,47 @@ fn try_fault(
     fault: &Fault,
     plan: &Plan,
     controls: Option<&mut FirstRound>,
-) -> Result<Vec<Pending>, LabError> {
+) -> Result<Pending, LabError> {
     let (stage, recording) = (ground.stage, ground.recording);
-    let one = |case: Case| vec![Pending::Judged(Box::new(case))];
     match (&fault.kind, controls) {
         (FaultKind::Kill { at }, Some(controls)) => {
             must_change(ground, fault)?;
             let wanted = wished(at, plan);
             let places = ground.places(&wanted)?;
-            let places = places.iter().filter(|place| plan.wants(&format!("kill@{place}")));
-            places
-                .map(|place| Ok(Pending::Killed(Box::new(ground.kill(place, controls)?))))
-                .collect()
+            let places = places.into_iter().filter(|place| plan.wants(&format!("kill@{place}")));
+            let kills = match stage.settings().live {
+                true => places.map(|place| ground.kill(&place, controls)).collect::<Result<_, _>>(),
+                false => ground.derive(&ground.run(), places.collect(), &mut HashSet::new()),
+            };
+            kills.map(Pending::Kills)
         }
         (FaultKind::Damage { file, damages }, _) => {
             let damages = damages.iter().filter(|name| plan.wants(&format!("damage:{name}")));
-            damages.map(|name| try_damage(ground, file, name)).collect()
+            let cases = damages.map(|name| try_damage(ground, file, name));
+            cases.collect::<Result<_, _>>().map(Pending::Cases)
         }
         (FaultKind::Overlap { name, processes, order, says }, _)
             if plan.wants(&format!("overlap:{name}")) =>
         {
             let ran = overlap(stage, &recording.before, name, processes, order, says)?;
-            Ok(vec![Pending::Overlapped(Box::new(ran))])
+            Ok(Pending::Cases(vec![Waiting::Overlapped(Box::new(ran))]))
         }
         (FaultKind::Idle { never }, _) if plan.wants("idle") => {
-            idle(stage, recording, never).map(one)
+            idle(stage, recording, never).map(Pending::judged)
         }
         (FaultKind::Alert { name, command, says }, _) if plan.wants(&format!("alert:{name}")) => {
-            alert(stage, recording, name, command, says).map(one)
+            alert(stage, recording, name, command, says).map(Pending::judged)
         }
-        _ => Ok(Vec::new()),
+        _ => Ok(Pending::none()),
     }
 }
 
 /// A damage that does not fit the file is skipped, with the reason; it is no pass.
-fn try_damage(ground: &Ground<'_>, file: &Path, name: &str) -> Result<Pending, LabError> {
+fn try_damage(ground: &Ground<'_>, file: &Path, name: &str) -> Result<Waiting, LabError> {
     let before = &ground.recording.before;
     Ok(match damage(ground.stage, ground.recoveries, before, file, name)? {
-        Ok(damaged) => Pending::Damaged(Box::new(damaged)),
-        Err(why) => Pending::Judged(Box::new(Case {
+        Ok(damaged) => Waiting::Damaged(Box::new(damaged)),
+        Err(why) => Waiting::Judged(Box::new(Case {
             id: format!("damage:{name}"),
             verdict: Verdict::skipped(why.to_string()),
             warnings: Vec::new(),

@@ -24,7 +24,29 @@ pub struct Stage<'a> {
     /// Its state files.
     pub state: State,
     sandbox: Sandbox,
+    settings: Settings,
     pin: Cell<Option<usize>>,
+}
+
+/// What stages are made of.
+#[derive(Debug, Clone)]
+pub struct Like<'a> {
+    scenario: &'a Scenario,
+    settings: Settings,
+    pin: bool,
+}
+
+impl<'a> Like<'a> {
+    /// One more stage, on the processor of this number among those that the lab may use.
+    ///
+    /// # Errors
+    ///
+    /// As [`Stage::new`].
+    pub fn another(&self, number: usize) -> Result<Stage<'a>, LabError> {
+        let processors = super::pool::processors();
+        let processor = processors[number % processors.len()];
+        Stage::new(self.scenario, &self.settings, self.pin.then_some(processor))
+    }
 }
 
 impl<'a> Stage<'a> {
@@ -49,7 +71,26 @@ impl<'a> Stage<'a> {
             volatile: scenario.subject.volatile.clone(),
         };
         let pin = Cell::new(pin.filter(|_| settings.pin));
-        Ok(Stage { scenario, state, sandbox, pin })
+        Ok(Stage { scenario, state, sandbox, settings: settings.clone(), pin })
+    }
+
+    /// How to run.
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// Programs see their folder at the same path in every sandbox: there may be several at once.
+    pub fn has_fixed_place(&self) -> bool {
+        self.sandbox.seen() != self.sandbox.work()
+    }
+
+    /// What another stage like this one is made of; it may cross threads.
+    pub fn like(&self) -> Like<'a> {
+        Like {
+            scenario: self.scenario,
+            settings: self.settings.clone(),
+            pin: self.pin.get().is_some(),
+        }
     }
 
     /// What the sandbox cannot do on this machine, a line each.

@@ -36,6 +36,7 @@ impl Case {
     fn judge(&self, survivor: &str, outcome: &Outcome) -> Verdict {
         judge_crash(&CrashCase {
             versions: &self.versions,
+            promised: self.versions.promised,
             controls: &self.controls,
             survivor: &self.state.image(&tree(&[("s.json", survivor)])),
             stepped_on: false,
@@ -225,6 +226,7 @@ fn the_scenarios_check_and_counted_effects_are_heard() {
     let judged = |check_failed: Option<&str>, effect_repeated: Option<&str>| {
         judge_crash(&CrashCase {
             versions: &case.versions,
+            promised: case.versions.promised,
             controls: &case.controls,
             survivor: &survivor,
             stepped_on: true,
