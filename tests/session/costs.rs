@@ -87,7 +87,7 @@ fn a_session_begins_no_call_that_its_budget_might_not_cover() {
     #[derive(Debug)]
     struct Ten;
     impl Model for Ten {
-        fn count_tokens(&self, _: &[Message]) -> u64 {
+        fn count_tokens(&self, _: &[Message], _: &[Tool]) -> u64 {
             10
         }
         fn complete(&self, request: &Request<'_>) -> Result<Reply, ModelError> {
