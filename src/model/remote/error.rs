@@ -162,7 +162,7 @@ impl Trouble {
     }
 
     pub(super) fn wrong_shape(why: &dyn Display, body: &str) -> Self {
-        Trouble::WrongShape { why: why.to_string(), body: body.to_owned() }
+        Trouble::WrongShape { why: why.to_string(), body: plain(body) }
     }
 
     pub(super) fn withheld(why: &str) -> Self {
@@ -208,12 +208,20 @@ impl Trouble {
 
 /// The words in the body of an error: where the known providers put them, or all of it.
 fn message(body: &[u8]) -> String {
-    let places = ["/error/message", "/error", "/message", "/detail"];
-    let document: Option<Value> = serde_json::from_slice(body).ok();
-    document
-        .as_ref()
-        .and_then(|document| places.iter().find_map(|place| document.pointer(place)?.as_str()))
-        .map_or_else(|| String::from_utf8_lossy(body).into_owned(), str::to_owned)
+    const PLACES: [&str; 4] = ["/error/message", "/error", "/message", "/detail"];
+    match serde_json::from_slice::<Value>(body) {
+        Ok(document) => {
+            let words = PLACES.iter().find_map(|place| document.pointer(place)?.as_str());
+            words.map_or_else(|| document.to_string(), str::to_owned)
+        }
+        Err(_) => String::from_utf8_lossy(body).into_owned(),
+    }
+}
+
+/// The document with nothing escaped that need not be: a key that is spelt otherwise would not be found.
+fn plain(json: &str) -> String {
+    serde_json::from_str(json)
+        .map_or_else(|_| json.to_owned(), |document: Value| document.to_string())
 }
 
 /// Behind what it belongs to; nothing where there are no words.
@@ -253,7 +261,7 @@ mod tests {
             (r#"{"error": "model not found"}"#, "model not found"),
             (r#"{"message": "no"}"#, "no"),
             (r#"{"detail": "no"}"#, "no"),
-            (r#"{"other": 1}"#, r#"{"other": 1}"#),
+            (r#"{"other": "\u0073"}"#, r#"{"other":"s"}"#),
             ("<html>Bad Gateway</html>", "<html>Bad Gateway</html>"),
             ("", ""),
         ] {
