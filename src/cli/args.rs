@@ -26,7 +26,7 @@ Exit codes, as ExecCondition= of systemd reads them:
   255  this cannot be told: the checkpoint is damaged or cannot be read, or the command line is wrong";
 
 const PROVIDERS: &str =
-    "Providers (keys: ANTHROPIC_API_KEY, OPENAI_API_KEY, or OLLAMA_API_KEY where needed)";
+    "Providers (keys: ANTHROPIC_API_KEY, OPENAI_API_KEY; OLLAMA_API_KEY where needed)";
 
 /// Works through a queue of questions, one in each session, with one checkpoint file between them that survives every crash.
 #[derive(Debug, Parser)]
@@ -125,16 +125,15 @@ pub(super) struct RunArgs {
 
 /// How the server of a provider is called. Its key is no argument, since everyone can read those.
 #[derive(Debug, clap::Args)]
-#[command(next_help_heading = PROVIDERS)]
 pub(super) struct ProviderArgs {
     /// The server [default: https://api.anthropic.com, https://api.openai.com/v1 or http://127.0.0.1:11434]
-    #[arg(long, value_name = "URL")]
+    #[arg(long, value_name = "URL", help_heading = PROVIDERS)]
     pub(super) base_url: Option<String>,
     /// Wait no longer for the model in each session, retries and all
-    #[arg(long, value_name = "SECONDS", default_value = "120", value_parser = seconds)]
+    #[arg(long, value_name = "SECONDS", default_value = "120", value_parser = seconds, help_heading = PROVIDERS)]
     pub(super) timeout: Duration,
     /// Try again up to N times after status 429 or 5xx and broken connections
-    #[arg(long, value_name = "N", default_value_t = RETRIES)]
+    #[arg(long, value_name = "N", default_value_t = RETRIES, help_heading = PROVIDERS)]
     pub(super) retries: u32,
 }
 

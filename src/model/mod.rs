@@ -115,7 +115,7 @@ pub enum ModelError {
     TimedOut,
     /// A provider gave no usable reply, or none in time.
     #[error("the model call failed: {0}")]
-    Remote(#[from] remote::CallError),
+    Remote(Box<remote::CallError>),
 }
 
 /// What the stubs bill: a token for each four bytes of UTF-8 begun.

@@ -83,7 +83,7 @@ pub fn call(provider: Provider, base_url: &str, limit: Duration) -> Called {
     };
     let result = remote(provider, base_url).at_pace(pace).complete(&request);
     let result = result.map_err(|error| match error {
-        ModelError::Remote(error) => error,
+        ModelError::Remote(error) => *error,
         other => panic!("{other}"),
     });
     let slept_ms = slept.borrow().iter().map(Duration::as_millis).collect();

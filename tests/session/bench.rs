@@ -9,7 +9,7 @@ use long_horizon::checkpoint::Checkpoint;
 use long_horizon::clock::Clock;
 use long_horizon::corpus::Corpus;
 use long_horizon::log::{Event, Log};
-use long_horizon::model::{Echo, Message, Model, ModelError, Reply, Request, Scripted};
+use long_horizon::model::{Echo, Message, Model, ModelError, Reply, Request, Scripted, Tool};
 use long_horizon::session::{Limits, Outcome, Session, SessionError, Worked};
 use long_horizon::store::{self, Store, StoreKind};
 use long_horizon::trace::Trace;

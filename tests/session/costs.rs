@@ -6,7 +6,7 @@ use std::time::Duration;
 use long_horizon::checkpoint::Checkpoint;
 use long_horizon::choice::Choice;
 use long_horizon::corpus::Corpus;
-use long_horizon::model::{Echo, Message, Model, ModelError, Reply, Request};
+use long_horizon::model::{Echo, Message, Model, ModelError, Reply, Request, Tool};
 use long_horizon::session::{Limits, Outcome, Session};
 use long_horizon::store::{Holder, Loaded, Store, StoreError, Transaction, Wait};
 use long_horizon::trace::Trace;

@@ -131,7 +131,14 @@ impl Model for Remote {
         let completion = retry::until(&*self.pace, request.deadline, self.access.retries, |left| {
             self.attempt(&body, left)
         })
-        .map_err(|failure| CallError::new(api.name(), &self.url, api.key_variable(), failure))?;
+        .map_err(|failure| {
+            ModelError::Remote(Box::new(CallError::new(
+                api.name(),
+                &self.url,
+                api.key_variable(),
+                failure,
+            )))
+        })?;
         Ok(Reply {
             tokens_in: completion
                 .tokens_in
