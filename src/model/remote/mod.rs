@@ -8,7 +8,7 @@
 //!   honoured. Nothing else is.
 //! - Redirects are not followed. A proxy of the environment is used for `https` alone, where it sees neither key nor question.
 //!
-//! A new provider is one new file here, one line in [`Provider::ALL`] and one in `Provider::api`.
+//! A new provider is one new file here and a variant of [`Provider`].
 
 mod access;
 mod anthropic;
