@@ -6,7 +6,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
+use long_horizon::model::remote::REPLY_BYTES_MAX;
 use serde_json::Value;
+
+/// What stands for a reply without an end.
+const ENDLESS_BYTES: usize = 16 * REPLY_BYTES_MAX;
 
 /// What becomes of one connection.
 #[derive(Debug, Clone)]
@@ -17,7 +21,7 @@ pub enum Act {
     Stall(Vec<u8>),
     /// These bytes, then a reset.
     Reset(Vec<u8>),
-    /// These bytes, then these others until nobody reads any more.
+    /// These bytes, then these others until nobody reads any more, or many times what anybody should read was sent.
     Repeat(Vec<u8>, Vec<u8>),
 }
 
@@ -160,7 +164,8 @@ fn perform(act: Act, stream: TcpStream, log: &Mutex<Vec<Received>>) -> Option<Tc
         }
         Act::Repeat(first, again) => {
             stream.write_all(&first).unwrap();
-            while stream.write_all(&again).is_ok() {}
+            let times = ENDLESS_BYTES / again.len();
+            let _whether_it_left = (0..times).try_for_each(|_| stream.write_all(&again));
         }
     }
     None
