@@ -82,6 +82,15 @@ fn a_refused_connection_is_tried_again_and_told() {
 }
 
 #[test]
+fn a_server_whose_name_leads_nowhere_cannot_be_reached() {
+    // Too long for a name, so that nobody is asked for it.
+    let url = format!("http://{}.invalid", "x".repeat(64));
+    let called = call(Provider::OpenAi, &url, Duration::from_secs(60));
+    assert!(matches!(called.trouble(), Trouble::Unreachable { .. }), "{called:?}");
+    assert_eq!(called.slept_ms, [500, 1_000]);
+}
+
+#[test]
 fn what_is_the_callers_fault_is_not_tried_again() {
     for (act, words) in [
         (status(400, ""), "status 400: `in\\u{1b}[2J words`; check that the model"),

@@ -4,6 +4,7 @@ use std::io::{ErrorKind, Read};
 use std::time::Duration;
 
 use ureq::http::header::RETRY_AFTER;
+use ureq::tls::{RootCerts, TlsConfig};
 use ureq::{Agent, Proxy};
 
 use super::access::BaseUrl;
@@ -42,6 +43,7 @@ impl Client {
             .max_redirects(0)
             .max_redirects_will_error(false)
             .proxy(proxy)
+            .tls_config(TlsConfig::builder().root_certs(RootCerts::PlatformVerifier).build())
             .user_agent(concat!("long-horizon/", env!("CARGO_PKG_VERSION")))
             .accept("application/json")
             .build();
@@ -88,13 +90,15 @@ fn trouble(error: ureq::Error, left: Duration) -> Trouble {
     match error {
         ureq::Error::Timeout(_) => Trouble::TimedOut { limit: left },
         ureq::Error::Io(error) => match error.kind() {
-            ErrorKind::ConnectionRefused
-            | ErrorKind::HostUnreachable
-            | ErrorKind::NetworkUnreachable
-            | ErrorKind::NetworkDown => Trouble::Unreachable { why: error.to_string() },
+            ErrorKind::ConnectionReset
+            | ErrorKind::ConnectionAborted
+            | ErrorKind::BrokenPipe
+            | ErrorKind::NotConnected
+            | ErrorKind::UnexpectedEof => Trouble::Broken { why: error.to_string() },
             // How the TLS library says that it does not trust the other side.
             ErrorKind::InvalidData => Trouble::Protocol { why: error.to_string() },
-            _ => Trouble::Broken { why: error.to_string() },
+            // Also a name that is not known, which has no kind of its own.
+            _ => Trouble::Unreachable { why: error.to_string() },
         },
         ureq::Error::HostNotFound
         | ureq::Error::ConnectionFailed
