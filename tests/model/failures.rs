@@ -154,6 +154,15 @@ fn a_reply_that_does_not_come_ends_at_the_time_limit() {
 }
 
 #[test]
+fn the_time_limit_is_for_all_tries_together() {
+    let server = Server::start([status(503, ""), Act::Stall(Vec::new())]);
+    let wait = Duration::from_millis(500);
+    let called = call(Provider::OpenAi, &server.url(), wait + MOMENT);
+    assert_eq!(*called.trouble(), Trouble::TimedOut { limit: MOMENT });
+    assert_eq!((server.received().len(), called.error().tries), (2, 2));
+}
+
+#[test]
 fn an_error_whose_words_do_not_end_is_told_all_the_same() {
     let head = b"HTTP/1.1 400 Bad\r\nTransfer-Encoding: chunked\r\n\r\n".to_vec();
     let (called, _) = openai(&[Act::Repeat(head, b"5\r\nwords\r\n".to_vec())]);

@@ -3,7 +3,7 @@
 use insta::assert_snapshot;
 use long_horizon::model::Provider;
 
-use crate::ask::{KEY, called};
+use crate::ask::{KEY, called, remote};
 use crate::server::{Act, Received};
 use crate::words::{ANSWER, reply};
 
@@ -45,4 +45,11 @@ fn the_head_names_the_path_and_holds_the_key_where_the_provider_looks_for_it() {
         assert_eq!(head.matches(KEY).count(), 1, "{head}");
         assert!(!body.contains(KEY), "{body}");
     }
+}
+
+#[test]
+fn a_model_shows_everything_but_its_key() {
+    let shown = format!("{:?}", remote(Provider::OpenAi, "http://127.0.0.1:1"));
+    assert!(shown.contains("some-model") && shown.contains("http://127.0.0.1:1"), "{shown}");
+    assert!(!shown.contains(&KEY[..8]), "{shown}");
 }

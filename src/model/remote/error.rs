@@ -190,14 +190,13 @@ impl Trouble {
     pub(super) fn without(mut self, key: Option<&Key>) -> Self {
         let Some(key) = key else { return self };
         let texts: &mut [&mut String] = match &mut self {
-            Trouble::Status { message, .. } => &mut [message],
             Trouble::NotJson { why, body } | Trouble::WrongShape { why, body } => &mut [why, body],
-            Trouble::Withheld { why } => &mut [why],
-            Trouble::Unreachable { .. }
-            | Trouble::Broken { .. }
-            | Trouble::Protocol { .. }
-            | Trouble::TimedOut { .. }
-            | Trouble::TooLong => &mut [],
+            Trouble::Status { message: text, .. }
+            | Trouble::Unreachable { why: text }
+            | Trouble::Broken { why: text }
+            | Trouble::Protocol { why: text }
+            | Trouble::Withheld { why: text } => &mut [text],
+            Trouble::TimedOut { .. } | Trouble::TooLong => &mut [],
         };
         for text in texts {
             **text = key.hide(text);

@@ -94,10 +94,8 @@ impl Remote {
 
     /// One try.
     fn attempt(&self, body: &str, left: Duration) -> Result<Completion, Trouble> {
-        let api = self.provider.api();
-        let headers = api.headers(self.access.key.as_ref());
-        let reply = self.client.post(&self.url, headers, body, left)?;
-        self.read(&reply).map_err(|trouble| trouble.without(self.access.key.as_ref()))
+        let headers = self.provider.api().headers(self.access.key.as_ref());
+        self.client.post(&self.url, headers, body, left).and_then(|reply| self.read(&reply))
     }
 
     fn read(&self, reply: &HttpReply) -> Result<Completion, Trouble> {
@@ -126,10 +124,11 @@ impl Model for Remote {
 
     fn complete(&self, request: &Request<'_>) -> Result<Reply, ModelError> {
         let api = self.provider.api();
+        let key = self.access.key.as_ref();
         let ask = Ask { model: &self.model, base_url: self.access.base_url.as_str(), request };
         let body = api.body(&ask).to_string();
         let completion = retry::until(&*self.pace, request.deadline, self.access.retries, |left| {
-            self.attempt(&body, left)
+            self.attempt(&body, left).map_err(|trouble| trouble.without(key))
         })
         .map_err(|failure| {
             ModelError::Remote(Box::new(CallError::new(

@@ -115,3 +115,24 @@ impl Api for OpenAi {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Instant;
+
+    use super::*;
+    use crate::model::Request;
+
+    #[test]
+    fn openai_itself_is_told_the_limit_by_its_new_name_and_others_by_the_old_one() {
+        let request =
+            Request { messages: &[], tools: &[], max_tokens: 300, deadline: Instant::now() };
+        for (base_url, name, other) in [
+            ("https://api.openai.com/v1", "max_completion_tokens", "max_tokens"),
+            ("http://127.0.0.1:8080/v1", "max_tokens", "max_completion_tokens"),
+        ] {
+            let body = OpenAi.body(&Ask { model: "m", base_url, request: &request });
+            assert_eq!((&body[name], body.get(other)), (&json!(300), None));
+        }
+    }
+}
