@@ -4,6 +4,7 @@ use std::cell::Cell;
 use std::ffi::OsString;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -23,9 +24,9 @@ pub struct Stage<'a> {
     pub scenario: &'a Scenario,
     /// Its state files.
     pub state: State,
-    sandbox: Sandbox,
+    sandbox: Rc<Sandbox>,
     settings: Settings,
-    pin: Cell<Option<usize>>,
+    pin: Rc<Cell<Option<usize>>>,
 }
 
 /// What stages are made of.
@@ -60,18 +61,33 @@ impl<'a> Stage<'a> {
         settings: &Settings,
         pin: Option<usize>,
     ) -> Result<Stage<'a>, LabError> {
-        let keep_visible = folders_in_use(scenario);
+        let seen_at = scenario.subject.folder.clone();
+        let mut keep_visible = folders_in_use(scenario);
+        if let Some(folder) = &seen_at {
+            // What lies in the folder, its copy shows.
+            keep_visible.retain(|visible| !visible.starts_with(folder));
+        }
         let network = scenario.subject.network;
-        let options =
-            SandboxOptions { seen_at: None, keep_visible, network, plain: settings.plain };
-        let sandbox = Sandbox::new(&options)?;
+        let options = SandboxOptions { seen_at, keep_visible, network, plain: settings.plain };
+        let sandbox = Rc::new(Sandbox::new(&options)?);
         let state = State {
             paths: scenario.subject.state.clone(),
             seen: sandbox.seen().to_owned(),
             volatile: scenario.subject.volatile.clone(),
         };
-        let pin = Cell::new(pin.filter(|_| settings.pin));
+        let pin = Rc::new(Cell::new(pin.filter(|_| settings.pin)));
         Ok(Stage { scenario, state, sandbox, settings: settings.clone(), pin })
+    }
+
+    /// The same sandbox with other state files.
+    pub fn with_state(&self, paths: Vec<PathBuf>) -> Stage<'a> {
+        Stage {
+            scenario: self.scenario,
+            state: State { paths, ..self.state.clone() },
+            sandbox: self.sandbox.clone(),
+            settings: self.settings.clone(),
+            pin: self.pin.clone(),
+        }
     }
 
     /// How to run.
@@ -109,7 +125,8 @@ impl<'a> Stage<'a> {
     ///
     /// [`LabError::Scenario`] where a setup command fails.
     pub fn prepare(&self) -> Result<Tree, LabError> {
-        let mut tree = match &self.scenario.subject.files {
+        let subject = &self.scenario.subject;
+        let mut tree = match subject.files.as_ref().or(subject.folder.as_ref()) {
             Some(folder) => as_ones_own(tree::read(folder)?),
             None => self.empty()?,
         };

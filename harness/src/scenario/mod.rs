@@ -77,6 +77,9 @@ pub struct Subject {
     pub env: BTreeMap<String, String>,
     /// A folder (absolute) that is copied into the work folder first. In the file: relative to the file.
     pub files: Option<PathBuf>,
+    /// A folder (absolute) that is copied like `files`, and which the programs see at its own path. In the file: relative
+    /// to the file.
+    pub folder: Option<PathBuf>,
     /// Run in the work folder before the recording; each must succeed.
     pub setup: Vec<CommandLine>,
     /// For every single run of subject or recovery.

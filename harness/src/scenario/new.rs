@@ -29,6 +29,7 @@ impl Scenario {
                 state: vec![state.into()],
                 env: Default::default(),
                 files: None,
+                folder: None,
                 setup: Vec::new(),
                 time_limit: 10,
                 pipe: false,

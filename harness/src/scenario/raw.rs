@@ -62,6 +62,11 @@ pub(super) struct RawSubject {
     #[serde(default)]
     #[schemars(schema_with = "folder")]
     pub files: Option<String>,
+    /// Like `files`, but the programs see the copy at the folder's own path, and so can run unmodified, absolute paths
+    /// and all. Relative to this file.
+    #[serde(default)]
+    #[schemars(schema_with = "folder")]
+    pub folder: Option<String>,
     /// Run in the work folder before the recording; each must succeed.
     #[serde(default)]
     pub setup: Vec<CommandLine>,
