@@ -57,8 +57,8 @@ fn forms(scenario: &Scenario) -> Vec<String> {
                  (kill@mark:NAME), bytes of a write (kill@12+4096)"
                     .to_owned(),
             ),
-            FaultKind::Damage { damages, .. } => {
-                forms.extend(damages.iter().map(|name| format!("damage:{name}")))
+            FaultKind::Damage(fault) => {
+                forms.extend(fault.damages.iter().map(|wish| format!("damage:{wish}")))
             }
             FaultKind::Overlap { name, .. } => forms.push(format!("overlap:{name}")),
             FaultKind::Alert { name, .. } => forms.push(format!("alert:{name}")),

@@ -12,10 +12,11 @@ use super::overlap::{Overlapped, overlap};
 use super::plain::{alert, idle};
 use super::stage::{Stage, show};
 use super::{LabError, Settings, check_interrupt};
-use crate::judge::{Content, Controls, Grade, Verdict, Version, Word, metadata_changes, versions};
+use crate::judge::{Content, Controls, Grade, Version, Word, metadata_changes, versions};
 use crate::recording::Recording;
 use crate::recovery::Recoveries;
-use crate::scenario::{Fault, FaultKind, KillPoint, Scenario};
+use crate::scenario::{DamageFault, Fault, FaultKind, KillPoint, Scenario};
+use crate::fault::damage::Damage;
 use crate::tree::unaccounted;
 
 /// Which cases of a scenario are wanted.
@@ -184,9 +185,10 @@ pub fn run_scenario(
         recoveries: &recoveries,
     };
     let controlled = Instant::now();
+    let mut notes = notes(&recording, stage);
     for fault in &scenario.faults {
         check_interrupt()?;
-        pending.push(try_fault(&ground, fault, plan, controls.as_mut())?);
+        pending.push(try_fault(&ground, fault, plan, controls.as_mut(), &mut notes)?);
     }
     if pending.iter().flatten().any(Pending::waits) {
         stage.pin_to(pause.pause(CONTROLS_APART.saturating_sub(controlled.elapsed())));
@@ -201,7 +203,6 @@ pub fn run_scenario(
         let cases = cases.collect::<Result<_, _>>()?;
         faults.push(FaultResult { kind: fault.kind.word(), expect, partial, cases });
     }
-    let notes = notes(&recording, stage);
     let (name, file) = (scenario.name.clone(), scenario.file.clone());
     Ok(ScenarioResult { name, file, faults, masks, notes, elapsed: begun.elapsed() })
 }
@@ -243,7 +244,7 @@ fn must_be_watched(recording: &Recording, stage: &Stage<'_>) -> Result<(), LabEr
 }
 
 fn needs_controls(fault: &Fault) -> bool {
-    matches!(fault.kind, FaultKind::Kill { .. } | FaultKind::Damage { .. })
+    matches!(fault.kind, FaultKind::Kill { .. } | FaultKind::Damage(_))
 }
 
 /// A case that has been run and waits for the controls to be complete.
@@ -286,6 +287,7 @@ fn try_fault(
     fault: &Fault,
     plan: &Plan,
     controls: Option<&mut FirstRound>,
+    notes: &mut Vec<String>,
 ) -> Result<Vec<Pending>, LabError> {
     let (stage, recording) = (ground.stage, ground.recording);
     let one = |case: Case| vec![Pending::Judged(Box::new(case))];
@@ -299,10 +301,7 @@ fn try_fault(
                 .map(|place| Ok(Pending::Killed(Box::new(ground.kill(place, controls)?))))
                 .collect()
         }
-        (FaultKind::Damage { file, damages }, _) => {
-            let damages = damages.iter().filter(|name| plan.wants(&format!("damage:{name}")));
-            damages.map(|name| try_damage(ground, file, name)).collect()
-        }
+        (FaultKind::Damage(fault), _) => try_damage(ground, fault, plan, notes),
         (FaultKind::Overlap { name, processes, order }, _)
             if plan.wants(&format!("overlap:{name}")) =>
         {
@@ -319,18 +318,38 @@ fn try_fault(
     }
 }
 
-/// A damage that does not fit the file is skipped, with the reason; it is no pass.
-fn try_damage(ground: &Ground<'_>, file: &Path, name: &str) -> Result<Pending, LabError> {
-    let before = &ground.recording.before;
-    Ok(match damage(ground.stage, ground.recoveries, before, file, name)? {
-        Ok(damaged) => Pending::Damaged(Box::new(damaged)),
-        Err(why) => Pending::Judged(Box::new(Case {
-            id: format!("damage:{name}"),
-            verdict: Verdict::skipped(why.to_string()),
-            warnings: Vec::new(),
-            evidence: Default::default(),
-        })),
-    })
+/// A case that was asked for by its id need not be among the scenario's own places: then every damaged file has it.
+fn try_damage(
+    ground: &Ground<'_>,
+    fault: &DamageFault,
+    plan: &Plan,
+    notes: &mut Vec<String>,
+) -> Result<Vec<Pending>, LabError> {
+    let one = match plan {
+        Plan::All => None,
+        Plan::Case(id) => {
+            let named = id.strip_prefix("damage:").and_then(|name| name.parse::<Damage>().ok());
+            match named.filter(|damage| is_of(fault, damage, &ground.stage.scenario.faults)) {
+                Some(damage) => Some(damage),
+                None => return Ok(Vec::new()),
+            }
+        }
+    };
+    let tried = damage(ground, fault, one.as_ref())?;
+    notes.extend(tried.note);
+    let damaged = tried.damaged.into_iter().map(|damaged| Pending::Damaged(Box::new(damaged)));
+    let skipped = tried.skipped.into_iter().map(|case| Pending::Judged(Box::new(case)));
+    Ok(damaged.chain(skipped).collect())
+}
+
+/// The fault has this damage, or no fault of the scenario has it.
+fn is_of(fault: &DamageFault, damage: &Damage, faults: &[Fault]) -> bool {
+    let covers = |fault: &DamageFault| fault.damages.iter().any(|wish| wish.covers(damage));
+    let others = faults.iter().filter_map(|fault| match &fault.kind {
+        FaultKind::Damage(other) => Some(other),
+        _ => None,
+    });
+    covers(fault) || !others.into_iter().any(covers)
 }
 
 /// A kill of a run that leaves its state alone tries nothing, which must not look like a pass.
