@@ -296,7 +296,6 @@ impl Entry {
         }
         nix::unistd::chdir(self.folder.as_c_str()).map_err(at("go to the work folder"))?;
         if self.obeys_modes {
-            // What is executed next cannot get them back: the lab lets nobody gain privileges.
             sys::capability::drop_overrides().map_err(at("give up the right to override modes"))?;
         }
         Ok(())

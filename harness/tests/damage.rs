@@ -69,15 +69,15 @@ fn each_damage_of_a_checkpoint() {
             Err(error) => format!("{error}\n"),
         }
     };
-    let shown = Whole::ALL.map(|whole| {
-        format!("## {}: {}\n{}\n", whole.name(), whole.what(), shown(whole))
-    });
+    let shown = Whole::ALL
+        .map(|whole| format!("## {}: {}\n{}\n", whole.name(), whole.what(), shown(whole)));
     insta::assert_snapshot!(shown.concat());
 }
 
 /// Bytes with everything that a reader would not see written out.
 fn visible(bytes: &[u8]) -> String {
-    let show = |line: &[u8]| line.escape_ascii().to_string().replace("\\\"", "\"").replace("\\\\", "\\");
+    let show =
+        |line: &[u8]| line.escape_ascii().to_string().replace("\\\"", "\"").replace("\\\\", "\\");
     let lines: Vec<String> = bytes.split(|byte| *byte == b'\n').map(show).collect();
     lines.join("\n")
 }

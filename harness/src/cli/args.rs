@@ -224,8 +224,8 @@ pub struct ReplayArgs {
 #[command(
     override_usage = "crashlab damage NAME FILE [-o OUT]\n       crashlab damage --list FILE [--json]",
     after_help = "\
-Names with a place: truncated/N (bytes), bit-flip/N, zeroed-block/N (of 512 bytes),
-wrong-type/POINTER, missing/POINTER and extra/POINTER (JSON pointers, RFC 6901).
+Names with a place: truncated/N (bytes), bit-flip/N, zeroed-block/N (512 bytes),
+wrong-type/POINTER, missing/POINTER, extra/POINTER (JSON pointers, RFC 6901).
 The damage older-version needs the run of a scenario.
 
 Examples:

@@ -96,7 +96,8 @@ pub fn copy(name: &str, file: &Path, output: Option<&Path>) -> Result<PathBuf, C
 
 /// Each of these calls fails where there is something already, a dangling link included.
 fn make(remains: &Remains, original: &[u8], target: &Path) -> io::Result<()> {
-    let node = |kind| mknod(target, kind, Mode::from_bits_truncate(0o644), 0).map_err(io::Error::from);
+    let node =
+        |kind| mknod(target, kind, Mode::from_bits_truncate(0o644), 0).map_err(io::Error::from);
     match remains {
         Remains::Bytes(bytes) => new_file(target, bytes, None),
         Remains::Unreadable => new_file(target, original, Some(Permissions::from_mode(0))),

@@ -6,8 +6,8 @@ use serde::Serialize;
 
 use super::plan::ListPlan;
 use super::{Code, Output};
-use crate::judge::Word;
 use crate::fault::damage::{Damage, Wish};
+use crate::judge::Word;
 use crate::scenario::{DamageFault, Fault, FaultKind, KillPoint, Scenario};
 use crate::wrap::wrapped;
 

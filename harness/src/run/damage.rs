@@ -60,7 +60,9 @@ pub fn damage(
 ) -> Result<Tried, LabError> {
     let (state, recording) = (&ground.stage.state, ground.recording);
     let (start, end) = (state.image(&recording.before), state.image(&recording.after));
-    let bytes = |image: &'_ Image| image.files.get(&fault.file).and_then(Content::bytes).map(<[u8]>::to_vec);
+    let bytes = |image: &'_ Image| {
+        image.files.get(&fault.file).and_then(Content::bytes).map(<[u8]>::to_vec)
+    };
     let (before, after) = (bytes(&start), bytes(&end));
     let scenario = ground.stage.scenario.file.display();
     let before = before.ok_or_else(|| {

@@ -12,11 +12,11 @@ use super::overlap::{Overlapped, overlap};
 use super::plain::{alert, idle};
 use super::stage::{Stage, show};
 use super::{LabError, Settings, check_interrupt};
+use crate::fault::damage::Damage;
 use crate::judge::{Content, Controls, Grade, Version, Word, metadata_changes, versions};
 use crate::recording::Recording;
 use crate::recovery::Recoveries;
 use crate::scenario::{DamageFault, Fault, FaultKind, KillPoint, Scenario};
-use crate::fault::damage::Damage;
 use crate::tree::unaccounted;
 
 /// Which cases of a scenario are wanted.

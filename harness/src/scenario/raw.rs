@@ -6,9 +6,9 @@ use std::collections::BTreeMap;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 
-use super::{CommandLine, DamageFault};
 use super::expect;
 use super::forms::Form;
+use super::{CommandLine, DamageFault};
 use crate::fault::damage::Damage;
 use crate::judge::Word;
 

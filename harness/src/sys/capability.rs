@@ -22,14 +22,15 @@ struct Sets {
     inheritable: u32,
 }
 
-/// Gives up what lets root read, write and search what a mode forbids. Only system calls: it runs in a fork.
-///
-/// A program that is executed later gets them back by being root, unless `PR_SET_NO_NEW_PRIVS` is set.
+/// Gives up what lets root read, write and search what a mode forbids, and the right to gain any privileges, by which a
+/// program that root executes would have them again. Only system calls: it runs in a fork.
 ///
 /// # Errors
 ///
 /// The kernel's answer.
 pub(crate) fn drop_overrides() -> Result<(), Errno> {
+    // SAFETY: plain numbers.
+    Errno::result(unsafe { libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) })?;
     let mut header = Header { version: VERSION, pid: 0 };
     let mut sets = [Sets { effective: 0, permitted: 0, inheritable: 0 }; 2];
     // SAFETY: the header and the two sets that this version has are live, and of the kernel's layout.

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use crashlab::fault::damage::Remains;
 use crashlab::judge::{
-    Content, DamageCase, Grade, Masks, OverlapCase, Serial, Side, Validity, Word, judge_alert, judge_damage,
-    judge_idle, judge_overlap, metadata_changes, orders,
+    Content, DamageCase, Grade, Masks, OverlapCase, Serial, Side, Validity, Word, judge_alert,
+    judge_damage, judge_idle, judge_overlap, metadata_changes, orders,
 };
 use crashlab::recording::Trace;
 use crashlab::subject::Exit;
@@ -86,8 +86,18 @@ fn what_is_no_file_must_be_left_alone() {
         })
         .word
     };
-    let nothing = { let mut tree = file.clone(); tree.nodes.remove(path); tree };
-    for remains in [Remains::Folder, Remains::DanglingLink, Remains::Socket, Remains::Fifo, Remains::Unreadable] {
+    let nothing = {
+        let mut tree = file.clone();
+        tree.nodes.remove(path);
+        tree
+    };
+    for remains in [
+        Remains::Folder,
+        Remains::DanglingLink,
+        Remains::Socket,
+        Remains::Fifo,
+        Remains::Unreadable,
+    ] {
         let start = remains.put(&file, path);
         assert_ne!(start, file, "{remains:?}");
         assert_eq!(judge(&start, &start), Word::Refused, "{remains:?}");
@@ -102,7 +112,8 @@ fn an_earlier_version_that_is_like_none_proves_nothing() {
     let state = state(&["s.json"]);
     let start = tree(&[("s.json", "0")]);
     let versions = found(&start, &Log::default().replace("1"), &state);
-    let controls = controls(&versions, &|text| Ok(if text == Some("1") { "2" } else { "1" }.into()));
+    let controls =
+        controls(&versions, &|text| Ok(if text == Some("1") { "2" } else { "1" }.into()));
     let image = state.image(&start);
     let outcome = outcome(&state, &start, &tree(&[("s.json", "1")]), Exit::Code(0), "");
     let verdict = judge_damage(&DamageCase {

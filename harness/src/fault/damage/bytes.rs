@@ -27,9 +27,9 @@ pub(super) fn cut_to(length: usize, bytes: &[u8]) -> Result<Vec<u8>, String> {
 /// Bits are counted from the lowest of the first byte.
 pub(super) fn with_bit_flipped(bit: usize, bytes: &[u8]) -> Result<Vec<u8>, String> {
     let mut flipped = bytes.to_vec();
-    let byte = flipped.get_mut(bit / 8).ok_or_else(|| {
-        format!("the file has {} bits, so there is no bit {bit}", bits(bytes))
-    })?;
+    let byte = flipped
+        .get_mut(bit / 8)
+        .ok_or_else(|| format!("the file has {} bits, so there is no bit {bit}", bits(bytes)))?;
     *byte ^= 1 << (bit % 8);
     Ok(flipped)
 }
@@ -41,7 +41,9 @@ pub(super) fn bits(bytes: &[u8]) -> usize {
 pub(super) fn with_block_zeroed(block: usize, bytes: &[u8]) -> Result<Vec<u8>, String> {
     let count = several_blocks(bytes)?;
     if block >= count {
-        return Err(format!("the file has {count} blocks of {BLOCK_BYTES} bytes, so there is no block {block}"));
+        return Err(format!(
+            "the file has {count} blocks of {BLOCK_BYTES} bytes, so there is no block {block}"
+        ));
     }
     if !can_be_zeroed(block, bytes) {
         return Err(format!("block {block} is all NULs already"));

@@ -51,7 +51,9 @@ pub(super) fn with_wrong_type(bytes: &[u8], pointer: &Pointer) -> Result<Vec<u8>
 
 pub(super) fn without(bytes: &[u8], pointer: &Pointer) -> Result<Vec<u8>, String> {
     match Text::parse(bytes)?.find(pointer)? {
-        Found { holder: Some((holder, position)), .. } => Ok(without_item(bytes, &holder, position)),
+        Found { holder: Some((holder, position)), .. } => {
+            Ok(without_item(bytes, &holder, position))
+        }
         Found { holder: None, .. } => {
             Err("nothing would be left, which is the damage `empty`".into())
         }

@@ -64,9 +64,15 @@ impl Family {
             Family::Truncated => "`truncated/N` with a number of bytes",
             Family::BitFlip => "`bit-flip/N` with the number of a bit",
             Family::ZeroedBlock => "`zeroed-block/N` with the number of a block",
-            Family::WrongType => "`wrong-type/POINTER` with a JSON pointer, in which ~0 stands for ~ and ~1 for /",
-            Family::Missing => "`missing/POINTER` with a JSON pointer, in which ~0 stands for ~ and ~1 for /",
-            Family::Extra => "`extra/POINTER` with a JSON pointer, in which ~0 stands for ~ and ~1 for /",
+            Family::WrongType => {
+                "`wrong-type/POINTER` with a JSON pointer, in which ~0 stands for ~ and ~1 for /"
+            }
+            Family::Missing => {
+                "`missing/POINTER` with a JSON pointer, in which ~0 stands for ~ and ~1 for /"
+            }
+            Family::Extra => {
+                "`extra/POINTER` with a JSON pointer, in which ~0 stands for ~ and ~1 for /"
+            }
         }
     }
 
@@ -99,7 +105,10 @@ impl Family {
     /// # Errors
     ///
     /// [`DoesNotApply`] where there is no place.
-    pub fn places(self, bytes: &[u8]) -> Result<Box<dyn Iterator<Item = Damage> + '_>, DoesNotApply> {
+    pub fn places(
+        self,
+        bytes: &[u8],
+    ) -> Result<Box<dyn Iterator<Item = Damage> + '_>, DoesNotApply> {
         let refuse = |why: String| DoesNotApply { name: self.to_string(), why };
         let found: Box<dyn Iterator<Item = Damage> + '_> = match self {
             Family::Truncated => Box::new((0..bytes.len()).map(Damage::Truncated)),
@@ -109,7 +118,9 @@ impl Family {
             }
             Family::WrongType | Family::Missing | Family::Extra => {
                 let places = Text::parse(bytes).map_err(refuse)?.places();
-                Box::new(places.filter_map(move |(place, is_holder)| self.in_json(place, is_holder)))
+                Box::new(
+                    places.filter_map(move |(place, is_holder)| self.in_json(place, is_holder)),
+                )
             }
         };
         let mut found = found.peekable();
@@ -152,7 +163,10 @@ mod tests {
     use super::*;
 
     fn names(family: Family, bytes: &[u8]) -> Vec<String> {
-        family.places(bytes).map(|found| found.map(|it| it.to_string()).collect()).unwrap_or_default()
+        family
+            .places(bytes)
+            .map(|found| found.map(|it| it.to_string()).collect())
+            .unwrap_or_default()
     }
 
     #[test]
@@ -169,7 +183,10 @@ mod tests {
         assert_eq!(names(Family::Truncated, b"ab"), ["truncated/0", "truncated/1"]);
         assert_eq!(names(Family::BitFlip, b"ab").len(), 16);
         let blocks = [[1; 512], [0; 512], [2; 512]].concat();
-        assert_eq!(names(Family::ZeroedBlock, &blocks[..1025]), ["zeroed-block/0", "zeroed-block/2"]);
+        assert_eq!(
+            names(Family::ZeroedBlock, &blocks[..1025]),
+            ["zeroed-block/0", "zeroed-block/2"]
+        );
     }
 
     #[test]

@@ -76,7 +76,10 @@ impl<'a> Text<'a> {
                 .holder(&found.value)
                 .ok_or_else(|| format!("{} is neither an object nor a list", here()))?;
             let position = holder.position(token).map_err(|why| why.of(&here(), token))?;
-            found = Found { value: holder.items[position].value.clone(), holder: Some((holder, position)) };
+            found = Found {
+                value: holder.items[position].value.clone(),
+                holder: Some((holder, position)),
+            };
             above = above.child(token.clone());
         }
         Ok(found)
@@ -134,9 +137,14 @@ impl Holder {
 
     /// A name that no member has.
     pub(super) fn free_name(&self) -> String {
-        let is_taken = |name: &String| self.items.iter().any(|item| item.name.as_ref() == Some(name));
+        let is_taken =
+            |name: &String| self.items.iter().any(|item| item.name.as_ref() == Some(name));
         let names = (2..).map(|number| format!("unknown{number}"));
-        ["unknown".to_owned()].into_iter().chain(names).find(|name| !is_taken(name)).unwrap_or_default()
+        ["unknown".to_owned()]
+            .into_iter()
+            .chain(names)
+            .find(|name| !is_taken(name))
+            .unwrap_or_default()
     }
 
     /// The items with the tokens that lead to them, without names that are there more than once.

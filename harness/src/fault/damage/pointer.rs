@@ -53,9 +53,9 @@ fn unescaped(token: &str) -> Result<String, NoPointer> {
 
 impl fmt::Display for Pointer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|token| {
-            write!(f, "/{}", token.replace('~', "~0").replace('/', "~1"))
-        })
+        self.0
+            .iter()
+            .try_for_each(|token| write!(f, "/{}", token.replace('~', "~0").replace('/', "~1")))
     }
 }
 
@@ -67,7 +67,10 @@ mod tests {
     fn what_is_printed_is_read() {
         // The examples of RFC 6901, section 5.
         for text in ["", "/foo", "/foo/0", "/", "/a~1b", "/c%d", "/e^f", "/ ", "/m~0n", "/~01"] {
-            assert_eq!(text.parse::<Pointer>().map(|pointer| pointer.to_string()).as_deref(), Ok(text));
+            assert_eq!(
+                text.parse::<Pointer>().map(|pointer| pointer.to_string()).as_deref(),
+                Ok(text)
+            );
         }
         let tokens = |text: &str| text.parse::<Pointer>().map(|pointer| pointer.0);
         assert_eq!(tokens("/a~1b/~01"), Ok(vec!["a/b".to_owned(), "~1".to_owned()]));

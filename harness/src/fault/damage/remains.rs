@@ -37,7 +37,9 @@ impl Remains {
             return tree.clone();
         };
         let named = match self {
-            Remains::Bytes(bytes) => Node { kind: NodeKind::File(Data::from(bytes.clone())), ..file.clone() },
+            Remains::Bytes(bytes) => {
+                Node { kind: NodeKind::File(Data::from(bytes.clone())), ..file.clone() }
+            }
             Remains::Unreadable => Node { mode: 0, ..file.clone() },
             Remains::Folder => another(file, NodeKind::Folder, 0o755),
             Remains::DanglingLink => another(file, NodeKind::Link(Remains::nowhere(place)), 0o777),
@@ -59,4 +61,47 @@ impl Remains {
 /// Something else with the owner of the file.
 fn another(file: &Node, kind: NodeKind, mode: u32) -> Node {
     Node { kind, mode, hard_link: None, xattrs: Default::default(), ..file.clone() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn two_names() -> Tree {
+        let file = |text: &str| Node {
+            kind: NodeKind::File(Data::from(text.as_bytes().to_vec())),
+            mode: 0o640,
+            uid: 1,
+            gid: 2,
+            hard_link: None,
+            xattrs: Default::default(),
+        };
+        let entries = [("a", "one", 1), ("b", "other", 2), ("c", "one", 1)];
+        Tree::from_identities(entries.map(|(path, text, inode)| (path.into(), file(text), inode)))
+    }
+
+    #[test]
+    fn what_is_done_to_a_file_is_seen_by_all_of_its_names() {
+        let tree = two_names();
+        let put = Remains::Bytes(b"on".to_vec()).put(&tree, Path::new("c"));
+        for name in ["a", "c"] {
+            let node = &put.nodes[Path::new(name)];
+            assert_eq!(node.kind, NodeKind::File(Data::from(b"on".to_vec())), "{name}");
+            assert_eq!((node.mode, node.hard_link), (0o640, Some(0)), "{name}");
+        }
+        assert_eq!(put.nodes[Path::new("b")], tree.nodes[Path::new("b")]);
+        let put = Remains::Unreadable.put(&tree, Path::new("a"));
+        let modes: Vec<u32> = put.nodes.values().map(|node| node.mode).collect();
+        assert_eq!(modes, [0, 0o640, 0]);
+    }
+
+    #[test]
+    fn another_thing_takes_the_place_of_one_name() {
+        let tree = two_names();
+        let put = Remains::Fifo.put(&tree, Path::new("a"));
+        assert_eq!(put.nodes[Path::new("a")].kind, NodeKind::Fifo);
+        assert!(put.nodes.values().all(|node| node.hard_link.is_none()), "{put:?}");
+        assert!(put.nodes.values().all(|node| (node.uid, node.gid) == (1, 2)), "{put:?}");
+        assert_eq!(put.nodes[Path::new("c")].kind, tree.nodes[Path::new("c")].kind);
+    }
 }

@@ -92,7 +92,7 @@ impl Whole {
             Whole::OlderVersion => "as it was before the run, as from a backup",
             Whole::Crlf => "a carriage return before each line feed",
             Whole::ByteOrderMark => "the bytes EF BB BF in front, as some editors put them",
-            Whole::NotUtf8 => "a letter in the middle made an é of Latin-1, which is no UTF-8",
+            Whole::NotUtf8 => "a letter in the middle as Latin-1 has it, which is no UTF-8",
             Whole::Directory => "a folder in its place",
             Whole::Unreadable => "mode 000, and no right to override modes, also for root",
             Whole::DanglingLink => "a link in its place that leads nowhere",

@@ -89,7 +89,12 @@ impl Chosen {
         }
     }
 
-    fn add_places(&mut self, family: Family, bytes: &[u8], at_most: usize) -> Result<(), DoesNotApply> {
+    fn add_places(
+        &mut self,
+        family: Family,
+        bytes: &[u8],
+        at_most: usize,
+    ) -> Result<(), DoesNotApply> {
         let (damages, count) = spread(family, bytes, at_most)?;
         let bounded = (family, damages.len(), count);
         if damages.len() < count && !self.bounded.contains(&bounded) {
@@ -110,7 +115,11 @@ impl Chosen {
 }
 
 /// At most so many damages of a family, spread evenly over its places, and how many places there are.
-fn spread(family: Family, bytes: &[u8], at_most: usize) -> Result<(Vec<Damage>, usize), DoesNotApply> {
+fn spread(
+    family: Family,
+    bytes: &[u8],
+    at_most: usize,
+) -> Result<(Vec<Damage>, usize), DoesNotApply> {
     let count = family.places(bytes)?.count();
     let mut wanted = evenly(count, at_most).peekable();
     let places = family.places(bytes)?.enumerate();

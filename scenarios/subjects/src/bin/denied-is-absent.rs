@@ -17,9 +17,7 @@ fn session() -> Result<(), String> {
     // The fault: every error is taken for the one that says that there is no file.
     let mut state = match fs::read(STATE) {
         Err(_) => State::fresh(),
-        Ok(bytes) => {
-            State::parse(&bytes).map_err(|error| format!("{STATE}: damaged: {error}"))?
-        }
+        Ok(bytes) => State::parse(&bytes).map_err(|error| format!("{STATE}: damaged: {error}"))?,
     };
     mark("loaded");
     if state.answer_next().is_none() {

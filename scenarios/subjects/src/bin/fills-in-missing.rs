@@ -31,8 +31,8 @@ fn session() -> Result<(), String> {
     let bytes = fs::read(STATE).map_err(|error| format!("{STATE}: cannot read it: {error}"))?;
     let mut state = State::parse(&bytes).map_err(damaged)?;
     for answer in state.answers.values_mut() {
-        let filled: Answer = serde_json::from_value(answer.take())
-            .map_err(|error| damaged(error.to_string()))?;
+        let filled: Answer =
+            serde_json::from_value(answer.take()).map_err(|error| damaged(error.to_string()))?;
         *answer = serde_json::to_value(filled).unwrap_or(Value::Null);
     }
     mark("loaded");

@@ -85,7 +85,8 @@ fn main() -> ExitCode {
     let parse = |bytes: Vec<u8>| {
         // A list of the right values is no object, though the parser would take it for one.
         let is_object = bytes.trim_ascii_start().starts_with(b"{");
-        let parsed = serde_json::from_slice::<Checkpoint>(&bytes).map_err(|error| error.to_string());
+        let parsed =
+            serde_json::from_slice::<Checkpoint>(&bytes).map_err(|error| error.to_string());
         parsed.and_then(|_| if is_object { Ok(()) } else { Err("it is no object".to_owned()) })
     };
     match bytes.and_then(parse) {
