@@ -110,7 +110,7 @@ fn what(kind: &FaultKind) -> String {
 fn damages(fault: &DamageFault) -> String {
     let file = fault.file.display();
     if fault.damages == Damage::SEVEN.map(Wish::One) {
-        return format!("{file}, all seven ways");
+        return format!("{file}, all {} ways", Damage::SEVEN.len());
     }
     let wishes: Vec<String> = fault.damages.iter().map(Wish::to_string).collect();
     format!("{file}: {}", wishes.join(", "))
