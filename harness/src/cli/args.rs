@@ -56,7 +56,7 @@ pub enum Command {
     Record(RecordArgs),
     /// Run one case of a scenario again
     Replay(ReplayArgs),
-    /// Write a damaged copy of a state file
+    /// Write a damaged copy of a state file, or list how it can be damaged
     Damage(DamageArgs),
     /// Write a commented scenario to start from
     Init(InitArgs),
@@ -226,19 +226,35 @@ pub struct ReplayArgs {
 
 /// `crashlab damage`.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "\
-Example:
-  crashlab damage truncated state.json -o damaged.json")]
+#[command(
+    override_usage = "crashlab damage NAME FILE [-o OUT]\n       crashlab damage --list FILE [--json]",
+    after_help = "\
+Names with a place: truncated/N (bytes), bit-flip/N, zeroed-block/N (512 bytes),
+wrong-type/POINTER, missing/POINTER, extra/POINTER (JSON pointers, RFC 6901).
+The damage older-version needs the run of a scenario.
+
+Examples:
+  crashlab damage --list state.json
+  crashlab damage truncated state.json -o damaged.json
+  crashlab damage missing/queue/0 state.json
+  crashlab damage fifo state.json"
+)]
 pub struct DamageArgs {
-    /// The damage: truncated, empty, not-an-object, unknown-field, missing-queue, queue-is-a-string or answers-is-a-list
-    #[arg(value_name = "NAME")]
-    pub name: String,
+    /// The damage
+    #[arg(value_name = "NAME", required_unless_present = "list")]
+    pub name: Option<String>,
     /// The file; it is only read
-    #[arg(value_name = "FILE")]
-    pub file: PathBuf,
-    /// Where to write the copy; an existing file is left alone [default: FILE.NAME]
+    #[arg(value_name = "FILE", required_unless_present = "list")]
+    pub file: Option<PathBuf>,
+    /// Where to write the copy; what exists is left alone [default: FILE.NAME]
     #[arg(short, long, value_name = "OUT")]
     pub output: Option<PathBuf>,
+    /// List the damages that apply to a file
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["name", "file", "output"])]
+    pub list: Option<PathBuf>,
+    /// Print the list as JSON
+    #[arg(long, requires = "list")]
+    pub json: bool,
 }
 
 /// `crashlab init`.

@@ -2,6 +2,7 @@
 
 use super::plan::ReplayPlan;
 use super::{Code, Output, output};
+use crate::fault::damage::{Damage, Wish};
 use crate::judge::Grade;
 use crate::report::{keep_case, tell_case};
 use crate::run::{Plan, Settings, try_scenario};
@@ -38,6 +39,12 @@ pub(super) fn replay(plan: &ReplayPlan, out: &mut Output<'_>) -> Code {
         }
     }
     code.unwrap_or_else(|| {
+        let misspelt =
+            plan.case.strip_prefix("damage:").and_then(|name| name.parse::<Damage>().err());
+        if let Some(error) = misspelt {
+            output::complain(&format!("{file}: {error}"));
+            return Code::Wrong;
+        }
         output::complain(&format!(
             "{file}: there is no case `{}`; it has: {}",
             plan.case,
@@ -57,9 +64,10 @@ fn forms(scenario: &Scenario) -> Vec<String> {
                  (kill@mark:NAME), bytes of a write (kill@12+4096)"
                     .to_owned(),
             ),
-            FaultKind::Damage { damages, .. } => {
-                forms.extend(damages.iter().map(|name| format!("damage:{name}")))
-            }
+            FaultKind::Damage(fault) => forms.extend(fault.damages.iter().map(|wish| match wish {
+                Wish::All => "damage:NAME with what `crashlab damage --list FILE` lists".to_owned(),
+                other => format!("damage:{other}"),
+            })),
             FaultKind::Overlap { name, .. } => forms.push(format!("overlap:{name}")),
             FaultKind::Alert { name, .. } => forms.push(format!("alert:{name}")),
             FaultKind::Idle { .. } => forms.push("idle".to_owned()),

@@ -33,7 +33,7 @@ mod word;
 pub use alert::{judge_alert, says_it};
 pub use control::{Controls, account, last_lines, reads_first};
 pub use crash::{CrashCase, judge_crash};
-pub use damage::{DamageCase, judge_damage};
+pub use damage::{DamageCase, Validity, judge_damage};
 pub use idle::judge_idle;
 pub use image::{Content, Follower, Image, Shapes, State, shape};
 pub use mask::Masks;

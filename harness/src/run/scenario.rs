@@ -14,10 +14,11 @@ use super::overlap::{Overlapped, overlap};
 use super::plain::{alert, idle};
 use super::stage::{Stage, show};
 use super::{LabError, Settings, check_interrupt};
+use crate::fault::damage::Damage;
 use crate::judge::{Content, Controls, Grade, Verdict, Version, Word, metadata_changes, versions};
 use crate::recording::Recording;
 use crate::recovery::Recoveries;
-use crate::scenario::{Fault, FaultKind, KillPoint, Scenario};
+use crate::scenario::{DamageFault, Fault, FaultKind, KillPoint, Scenario};
 use crate::tree::unaccounted;
 
 /// Which cases of a scenario are wanted.
@@ -191,9 +192,10 @@ pub fn run_scenario(
         jobs,
     };
     let controlled = Instant::now();
+    let mut notes = notes(&recording, stage);
     for fault in &scenario.faults {
         check_interrupt()?;
-        pending.push(try_fault(&ground, fault, plan, controls.as_mut())?);
+        pending.push(try_fault(&ground, fault, plan, controls.as_mut(), &mut notes)?);
     }
     if pending.iter().any(Pending::waits) {
         stage.pin_to(pause.pause(CONTROLS_APART.saturating_sub(controlled.elapsed())));
@@ -219,7 +221,6 @@ pub fn run_scenario(
         let kind = fault.kind.word();
         faults.push(FaultResult { kind, expect, partial, cases, confirmation });
     }
-    let mut notes = notes(&recording, stage);
     notes.extend(faults.iter().flat_map(|fault| fault.confirmation.notes()));
     let (name, file) = (scenario.name.clone(), scenario.file.clone());
     Ok(ScenarioResult { name, file, faults, masks, notes, elapsed: begun.elapsed() })
@@ -262,7 +263,7 @@ fn must_be_watched(recording: &Recording, stage: &Stage<'_>) -> Result<(), LabEr
 }
 
 fn needs_controls(fault: &Fault) -> bool {
-    matches!(fault.kind, FaultKind::Kill { .. } | FaultKind::Damage { .. })
+    matches!(fault.kind, FaultKind::Kill { .. } | FaultKind::Damage(_))
 }
 
 /// The cases of one fault, which have been run and wait for the controls to be complete.
@@ -361,6 +362,7 @@ fn try_fault(
     fault: &Fault,
     plan: &Plan,
     controls: Option<&mut FirstRound>,
+    notes: &mut Vec<String>,
 ) -> Result<Pending, LabError> {
     let (stage, recording) = (ground.stage, ground.recording);
     match (&fault.kind, controls) {
@@ -375,11 +377,7 @@ fn try_fault(
             };
             kills.map(Pending::Kills)
         }
-        (FaultKind::Damage { file, damages }, _) => {
-            let damages = damages.iter().filter(|name| plan.wants(&format!("damage:{name}")));
-            let cases = damages.map(|name| try_damage(ground, file, name));
-            cases.collect::<Result<_, _>>().map(Pending::Cases)
-        }
+        (FaultKind::Damage(fault), _) => try_damage(ground, fault, plan, notes),
         (FaultKind::Overlap { name, processes, order, says }, _)
             if plan.wants(&format!("overlap:{name}")) =>
         {
@@ -396,18 +394,38 @@ fn try_fault(
     }
 }
 
-/// A damage that does not fit the file is skipped, with the reason; it is no pass.
-fn try_damage(ground: &Ground<'_>, file: &Path, name: &str) -> Result<Waiting, LabError> {
-    let before = &ground.recording.before;
-    Ok(match damage(ground.stage, ground.recoveries, before, file, name)? {
-        Ok(damaged) => Waiting::Damaged(Box::new(damaged)),
-        Err(why) => Waiting::Judged(Box::new(Case {
-            id: format!("damage:{name}"),
-            verdict: Verdict::skipped(why.to_string()),
-            warnings: Vec::new(),
-            evidence: Default::default(),
-        })),
-    })
+/// A case that was asked for by its id need not be among the scenario's own places: then every damaged file has it.
+fn try_damage(
+    ground: &Ground<'_>,
+    fault: &DamageFault,
+    plan: &Plan,
+    notes: &mut Vec<String>,
+) -> Result<Pending, LabError> {
+    let one = match plan {
+        Plan::All => None,
+        Plan::Case(id) => {
+            let named = id.strip_prefix("damage:").and_then(|name| name.parse::<Damage>().ok());
+            match named.filter(|damage| is_of(fault, damage, &ground.stage.scenario.faults)) {
+                Some(damage) => Some(damage),
+                None => return Ok(Pending::none()),
+            }
+        }
+    };
+    let tried = damage(ground, fault, one.as_ref())?;
+    notes.extend(tried.note);
+    let damaged = tried.damaged.into_iter().map(|damaged| Waiting::Damaged(Box::new(damaged)));
+    let skipped = tried.skipped.into_iter().map(|case| Waiting::Judged(Box::new(case)));
+    Ok(Pending::Cases(damaged.chain(skipped).collect()))
+}
+
+/// The fault has this damage, or no fault of the scenario has it.
+fn is_of(fault: &DamageFault, damage: &Damage, faults: &[Fault]) -> bool {
+    let covers = |fault: &DamageFault| fault.damages.iter().any(|wish| wish.covers(damage));
+    let others = faults.iter().filter_map(|fault| match &fault.kind {
+        FaultKind::Damage(other) => Some(other),
+        _ => None,
+    });
+    covers(fault) || !others.into_iter().any(covers)
 }
 
 /// A kill of a run that leaves its state alone tries nothing, which must not look like a pass.

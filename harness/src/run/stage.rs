@@ -227,6 +227,19 @@ impl<'a> Stage<'a> {
         })
     }
 
+    /// As [`outcome`](Self::outcome), for a program that cannot override the modes of files, even as root.
+    ///
+    /// # Errors
+    ///
+    /// As [`run`](Self::run).
+    pub fn outcome_by_modes(
+        &self,
+        command: &CommandLine,
+        start: &Arc<Tree>,
+    ) -> Result<Outcome, LabError> {
+        self.sandbox.obeying_modes(|| self.outcome(command, start))
+    }
+
     /// What the scenario lets a mark or a line promise.
     ///
     /// # Errors

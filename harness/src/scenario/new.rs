@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use super::{CommandLine, Fault, FaultKind, KillPoint, Recovery, Scenario, Subject};
+use super::{CommandLine, DamageFault, Fault, FaultKind, KillPoint, Recovery, Scenario, Subject};
 
 impl Scenario {
     /// A scenario without faults: the program and its arguments, and the state file it keeps. Everything else is as
@@ -71,13 +71,11 @@ impl Scenario {
         self.fault(FaultKind::Kill { at: vec![KillPoint::All] })
     }
 
-    /// With all damages of its state file.
+    /// With the seven damages of its state file.
     #[must_use]
     pub fn damage_everything(self) -> Scenario {
-        let damages =
-            crate::fault::damage::NAMES.iter().map(|damage| damage.name.to_owned()).collect();
         let file = self.subject.state[0].clone();
-        self.fault(FaultKind::Damage { file, damages })
+        self.fault(FaultKind::Damage(DamageFault::seven(file)))
     }
 
     /// With these verdicts and warnings expected of the fault that was added last.

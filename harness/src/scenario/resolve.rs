@@ -10,8 +10,10 @@ use toml::de::{DeTable, DeValue};
 
 use super::error::{Mistake, ScenarioError};
 use super::nearest::nearest;
-use super::raw::{Damage, RawFault, RawPoint, RawScenario, RawSubject};
-use super::{CommandLine, Fault, FaultKind, KillPoint, Recovery, Scenario, Subject, Turn};
+use super::raw::{RawFault, RawPoint, RawScenario, RawSubject};
+use super::{
+    CommandLine, DamageFault, Fault, FaultKind, KillPoint, Recovery, Scenario, Subject, Turn,
+};
 use super::{conform, schema};
 use Step::{Index, Key};
 
@@ -182,11 +184,16 @@ impl Resolver<'_> {
                 let at = parsed.collect();
                 (FaultKind::Kill { at }, expect)
             }
-            RawFault::Damage { file, damages, expect } => {
+            RawFault::Damage { file, damages, at_most, valid, expect } => {
                 let file = self.damaged(file, state, &[at[0], at[1], Key("file")]);
-                let damages = damages.into_iter().map(Damage::name).map(String::from);
+                let damages = damages.iter().enumerate().filter_map(|(nth, text)| {
+                    self.parsed(text, &[at[0], at[1], Key("damages"), Index(nth)])
+                });
                 let damages = damages.collect();
-                (FaultKind::Damage { file, damages }, expect)
+                if let Some(valid) = &valid {
+                    self.command(valid, &[at[0], at[1], Key("valid")]);
+                }
+                (FaultKind::Damage(DamageFault { file, damages, at_most, valid }), expect)
             }
             RawFault::Overlap { name, processes, order, says, expect } => {
                 let processes = self.processes(processes, index);
@@ -216,7 +223,7 @@ impl Resolver<'_> {
     /// A text whose form the walk has checked already; should the two ever differ, it is a mistake like any other.
     fn parsed<T>(&mut self, text: &str, at: &[Step<'_>]) -> Option<T>
     where
-        T: std::str::FromStr<Err = super::FormError>,
+        T: std::str::FromStr<Err: Into<super::FormError>>,
     {
         let wrong = |error: super::FormError| {
             Mistake::new(self.span(at), format!("{text:?}"), error.expected).or(error.nearest)
@@ -224,7 +231,7 @@ impl Resolver<'_> {
         match text.parse() {
             Ok(parsed) => Some(parsed),
             Err(error) => {
-                let mistake = wrong(error);
+                let mistake = wrong(error.into());
                 self.mistakes.push(mistake);
                 None
             }
