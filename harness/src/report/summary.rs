@@ -121,6 +121,7 @@ mod tests {
         let case = Case { id: "kill@1".into(), verdict, warnings, evidence: Default::default() };
         let fault = FaultResult {
             kind: "kill",
+            about: String::new(),
             expect: expect.to_vec(),
             partial: false,
             cases: vec![case],

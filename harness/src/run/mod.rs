@@ -9,6 +9,7 @@ mod derive;
 mod kill;
 mod live;
 mod overlap;
+mod part;
 mod plain;
 mod pool;
 mod scenario;

@@ -13,12 +13,12 @@ use crate::judge::{Outcome, Promises, State, reads_first};
 use crate::recording::{Recording, Trace};
 use crate::sandbox::{Sandbox, SandboxOptions};
 use crate::scenario::{CommandLine, Scenario};
-use crate::subject::Program;
+use crate::subject::{End, Program};
 use crate::trace::{Budget, Director, Options, TraceError, Undisturbed};
 use crate::tree::{self, Tree};
 
-/// A sandbox with the rules of one scenario.
-#[derive(Debug)]
+/// A sandbox with the rules of one scenario. Clones share the sandbox.
+#[derive(Debug, Clone)]
 pub struct Stage<'a> {
     /// The scenario.
     pub scenario: &'a Scenario,
@@ -215,16 +215,25 @@ impl<'a> Stage<'a> {
         let (mut trace, end) =
             self.run(std::slice::from_ref(command), start, true, &mut Undisturbed)?;
         let finish = trace.ends.remove(0);
-        let reads_first = reads_first(start, &trace.events, &self.state);
+        Ok(self.looked_at(start.clone(), Arc::new(end), finish, Arc::new(trace)))
+    }
+
+    /// An outcome as this stage's state files show it.
+    pub fn seen(&self, outcome: &Outcome) -> Outcome {
+        let Outcome { start, end, finish, trace, .. } = outcome.clone();
+        self.looked_at(start, end, finish, trace)
+    }
+
+    fn looked_at(
+        &self,
+        start: Arc<Tree>,
+        end: Arc<Tree>,
+        finish: End,
+        trace: Arc<Trace>,
+    ) -> Outcome {
+        let reads_first = reads_first(&start, &trace.events, &self.state);
         let image = self.state.image(&end);
-        Ok(Outcome {
-            start: start.clone(),
-            end: Arc::new(end),
-            image,
-            finish,
-            trace: Arc::new(trace),
-            reads_first,
-        })
+        Outcome { start, end, image, finish, trace, reads_first }
     }
 
     /// As [`outcome`](Self::outcome), for a program that cannot override the modes of files, even as root.
