@@ -53,3 +53,12 @@ mod tests {
         assert_eq!(shown, ["0", "999", "1,000", "12,000", "1,234,567"]);
     }
 }
+
+/// A word as a shell takes it.
+pub(crate) fn shell_word(word: &str) -> String {
+    let plain = |letter: char| letter.is_ascii_alphanumeric() || "_./@%+=:,-#".contains(letter);
+    match word.chars().all(plain) && !word.is_empty() && !word.starts_with('#') {
+        true => word.to_owned(),
+        false => format!("'{}'", word.replace('\'', "'\\''")),
+    }
+}

@@ -24,7 +24,7 @@ pub(super) fn replay(plan: &ReplayPlan, out: &mut Output<'_>) -> Code {
     let mut code = None;
     for fault in &result.faults {
         for case in &fault.cases {
-            out.print(&tell_case(case, &file));
+            out.print(&tell_case(case, &result.replay));
             if let Some(folder) = &plan.keep {
                 match keep_case(case, folder) {
                     Ok(kept) => out.line(&format!("    kept: {kept}")),

@@ -21,6 +21,8 @@ pub struct Summary {
     pub failed: usize,
     /// Cases.
     pub cases: usize,
+    /// Cases with a fault that was not expected.
+    pub faults: usize,
     /// Planted faults that were found.
     pub found: usize,
     /// Warnings that nobody expected.
@@ -54,6 +56,7 @@ impl Summary {
             self.tried += fault.confirmation.tried;
             self.confirmed += fault.confirmation.confirmed;
             self.but_for_numbers += fault.confirmation.but_for_numbers;
+            self.faults += fault.cases.iter().filter(|case| fault.is_unexpected(case)).count();
             let missing = fault.missing();
             self.found += fault.expect.len() - missing.len();
             holds &=
@@ -130,6 +133,7 @@ mod tests {
         ScenarioResult {
             name: "s".into(),
             file: "s.toml".into(),
+            replay: String::new(),
             faults: vec![fault],
             masks: Vec::new(),
             notes: Vec::new(),

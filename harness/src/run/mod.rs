@@ -2,6 +2,7 @@
 
 mod build;
 mod cases;
+mod check;
 mod confirm;
 mod controls;
 mod damage;
@@ -17,6 +18,7 @@ mod stage;
 
 pub use build::build;
 pub use cases::{Case, Evidence};
+pub use check::{Found, check, find_state};
 pub use confirm::Confirmation;
 pub use pool::run;
 pub use scenario::{FaultResult, Pause, Plan, ScenarioResult, run_scenario, try_scenario};

@@ -14,7 +14,8 @@ use crate::judge::{Grade, Word};
 use crate::recording::Recording;
 use crate::recovery::Recoveries;
 use crate::scenario::Scenario;
-use crate::tree::unaccounted;
+use crate::tree::{Tree, unaccounted};
+use crate::wrap::shell_word;
 
 /// Which cases of a scenario are wanted.
 #[derive(Debug, Clone, Default)]
@@ -82,6 +83,8 @@ pub struct ScenarioResult {
     pub name: String,
     /// Its file.
     pub file: std::path::PathBuf,
+    /// The command that tries one of its cases again, with `{case}` for the id.
+    pub replay: String,
     /// What it came to, fault by fault.
     pub faults: Vec<FaultResult>,
     /// What differs between equal controls, and was masked.
@@ -145,7 +148,7 @@ pub fn try_scenario(
 }
 
 /// Nobody else wants the processor meanwhile.
-struct Alone(usize);
+pub(super) struct Alone(pub(super) usize);
 
 impl Pause for Alone {
     fn pause(&mut self, time: Duration) -> usize {
@@ -167,7 +170,7 @@ pub fn run_scenario(
 ) -> Result<ScenarioResult, LabError> {
     let begun = Instant::now();
     let before = stage.prepare()?;
-    let recording = Rc::new(record(stage, &before)?);
+    let recording = Rc::new(record(stage, &before, false)?);
     let recoveries = Recoveries::new(stage);
     let part = Part::begin(stage, recording, recoveries, plan, jobs)?;
     let finished = finish(stage, vec![part], plan, pause)?;
@@ -183,10 +186,20 @@ pub(super) struct Finished {
 }
 
 impl Finished {
+    /// Takes in notes, each once.
+    pub(super) fn add_notes(&mut self, notes: Vec<String>) {
+        for note in notes {
+            if !self.notes.contains(&note) {
+                self.notes.push(note);
+            }
+        }
+    }
+
     pub(super) fn result(self, scenario: &Scenario, elapsed: Duration) -> ScenarioResult {
         let Finished { faults, masks, notes } = self;
         let (name, file) = (scenario.name.clone(), scenario.file.clone());
-        ScenarioResult { name, file, faults, masks, notes, elapsed }
+        let replay = format!("crashlab replay {} {{case}}", shell_word(&file.to_string_lossy()));
+        ScenarioResult { name, file, replay, faults, masks, notes, elapsed }
     }
 }
 
@@ -210,17 +223,13 @@ pub(super) fn finish(
         let (faults, masks, notes) = part.finish(plan)?;
         finished.faults.extend(faults);
         finished.masks.extend(masks);
-        for note in notes {
-            if !finished.notes.contains(&note) {
-                finished.notes.push(note);
-            }
-        }
+        finished.add_notes(notes);
     }
     Ok(finished)
 }
 
-pub(super) fn record(stage: &Stage<'_>, before: &crate::tree::Tree) -> Result<Recording, LabError> {
-    let recording = stage.record(before, false)?;
+pub(super) fn record(stage: &Stage<'_>, before: &Tree, reads: bool) -> Result<Recording, LabError> {
+    let recording = stage.record(before, reads)?;
     let end = &recording.trace.ends[0];
     if !end.exit.success() {
         let what = format!("the subject {}", show(&stage.scenario.subject.command));

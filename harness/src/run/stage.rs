@@ -33,6 +33,7 @@ pub struct Stage<'a> {
 #[derive(Debug, Clone)]
 pub struct Like<'a> {
     scenario: &'a Scenario,
+    state: Vec<PathBuf>,
     settings: Settings,
     pin: bool,
 }
@@ -46,7 +47,8 @@ impl<'a> Like<'a> {
     pub fn another(&self, number: usize) -> Result<Stage<'a>, LabError> {
         let processors = super::pool::processors();
         let processor = processors[number % processors.len()];
-        Stage::new(self.scenario, &self.settings, self.pin.then_some(processor))
+        let stage = Stage::new(self.scenario, &self.settings, self.pin.then_some(processor))?;
+        Ok(stage.with_state(self.state.clone()))
     }
 }
 
@@ -104,6 +106,7 @@ impl<'a> Stage<'a> {
     pub fn like(&self) -> Like<'a> {
         Like {
             scenario: self.scenario,
+            state: self.state.paths.clone(),
             settings: self.settings.clone(),
             pin: self.pin.get().is_some(),
         }
