@@ -100,7 +100,7 @@ fn make(remains: &Remains, original: &[u8], target: &Path) -> io::Result<()> {
         |kind| mknod(target, kind, Mode::from_bits_truncate(0o644), 0).map_err(io::Error::from);
     match remains {
         Remains::Bytes(bytes) => new_file(target, bytes, None),
-        Remains::Unreadable => new_file(target, original, Some(Permissions::from_mode(0))),
+        Remains::Unreadable => new_file(target, original, Some(Permissions::from_mode(0o000))),
         Remains::Folder => fs::create_dir(target),
         Remains::DanglingLink => symlink(Remains::nowhere(target), target),
         Remains::Socket => node(SFlag::S_IFSOCK),
