@@ -47,13 +47,13 @@ pub enum CopyError {
 /// Makes the copy and prints where it is, or lists what can be done to a file.
 pub(super) fn run(args: &DamageArgs, out: &mut Output<'_>) -> Code {
     let done = match (&args.list, &args.name, &args.file) {
+        (Some(file), ..) => list(file, args.json),
         (None, Some(name), Some(file)) => {
             let copied = copy(name, file, args.output.as_deref());
             copied.map(|path| format!("{}\n", path.display()))
         }
-        (Some(file), ..) | (None, _, Some(file)) => list(file, args.json),
         // The command line's own rules let nobody come here.
-        (None, _, None) => return Code::Wrong,
+        (None, ..) => return Code::Wrong,
     };
     match done {
         Ok(text) => {
