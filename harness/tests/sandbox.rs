@@ -479,7 +479,7 @@ fn modes_can_be_made_to_hold_for_root_too() {
     let sandbox = Sandbox::new(&options()).unwrap();
     let file = sandbox.work().join("secret");
     fs::write(&file, "x").unwrap();
-    fs::set_permissions(&file, fs::Permissions::from_mode(0)).unwrap();
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o000)).unwrap();
     let said = sandbox.obeying_modes(|| sh_fails(&sandbox, "cat secret"));
     assert!(said.contains("Permission denied"), "{said}");
     let said = sandbox.obeying_modes(|| sh_fails(&sandbox, "echo y > secret"));

@@ -47,13 +47,13 @@ pub enum CopyError {
 /// Makes the copy and prints where it is, or lists what can be done to a file.
 pub(super) fn run(args: &DamageArgs, out: &mut Output<'_>) -> Code {
     let done = match (&args.list, &args.name, &args.file) {
+        (Some(file), ..) => list(file, args.json),
         (None, Some(name), Some(file)) => {
             let copied = copy(name, file, args.output.as_deref());
             copied.map(|path| format!("{}\n", path.display()))
         }
-        (Some(file), ..) | (None, _, Some(file)) => list(file, args.json),
         // The command line's own rules let nobody come here.
-        (None, _, None) => return Code::Wrong,
+        (None, ..) => return Code::Wrong,
     };
     match done {
         Ok(text) => {
@@ -100,7 +100,7 @@ fn make(remains: &Remains, original: &[u8], target: &Path) -> io::Result<()> {
         |kind| mknod(target, kind, Mode::from_bits_truncate(0o644), 0).map_err(io::Error::from);
     match remains {
         Remains::Bytes(bytes) => new_file(target, bytes, None),
-        Remains::Unreadable => new_file(target, original, Some(Permissions::from_mode(0))),
+        Remains::Unreadable => new_file(target, original, Some(Permissions::from_mode(0o000))),
         Remains::Folder => fs::create_dir(target),
         Remains::DanglingLink => symlink(Remains::nowhere(target), target),
         Remains::Socket => node(SFlag::S_IFSOCK),

@@ -91,9 +91,10 @@ fn tell(group: &Group<'_>, replay: &str) -> String {
             .for_each(|line| _ = writeln!(text, "      {line}"));
     }
     let (which, shown) = match (&evidence.crashed, first.verdict.word) {
-        (Some(crashed), Word::Torn | Word::Crashed | Word::Refused | Word::NotMeasured) => {
-            ("what survived", Some(crashed))
-        }
+        (
+            Some(crashed),
+            Word::Torn | Word::Crashed | Word::Refused | Word::NotMeasured | Word::Undetectable,
+        ) => ("what survived", Some(crashed)),
         _ => ("the end", evidence.ended.as_ref()),
     };
     if let (Some(before), Some(shown)) = (&evidence.before, shown) {

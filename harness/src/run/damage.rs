@@ -43,8 +43,6 @@ pub struct Tried {
 struct Victim<'a> {
     ground: &'a Ground<'a>,
     fault: &'a DamageFault,
-    bytes: &'a [u8],
-    later: Option<&'a [u8]>,
 }
 
 /// Damages the file of a fault as it was before the run, in each way that the fault asks for, or in this `one` alone,
@@ -60,32 +58,32 @@ pub fn damage(
 ) -> Result<Tried, LabError> {
     let (state, recording) = (&ground.stage.state, ground.recording);
     let (start, end) = (state.image(&recording.before), state.image(&recording.after));
-    let bytes = |image: &'_ Image| {
-        image.files.get(&fault.file).and_then(Content::bytes).map(<[u8]>::to_vec)
+    let Some(bytes) = bytes_of(&start, fault) else {
+        let (scenario, file) = (ground.stage.scenario.file.display(), fault.file.display());
+        return Err(LabError::Scenario(format!(
+            "{scenario}: nothing to damage: {file} is not there before the run"
+        )));
     };
-    let (before, after) = (bytes(&start), bytes(&end));
-    let scenario = ground.stage.scenario.file.display();
-    let before = before.ok_or_else(|| {
-        LabError::Scenario(format!(
-            "{scenario}: nothing to damage: {} is not there before the run",
-            fault.file.display()
-        ))
-    })?;
-    let victim = Victim { ground, fault, bytes: &before, later: after.as_deref() };
+    let file = Original { bytes, later: bytes_of(&end, fault) };
+    let victim = Victim { ground, fault };
     victim.must_be_valid()?;
     let chosen = match one {
-        Some(damage) => Wish::choose(&[Wish::One(damage.clone())], victim.original(), 1),
-        None => Wish::choose(&fault.damages, victim.original(), fault.at_most),
+        Some(damage) => Wish::choose(&[Wish::One(damage.clone())], file, 1),
+        None => Wish::choose(&fault.damages, file, fault.at_most),
     };
     let mut tried = Tried { note: note(fault, &chosen), ..Tried::default() };
     tried.skipped.extend(chosen.nowhere.into_iter().map(skipped));
     for damage in chosen.damages {
-        match damage.apply(victim.original()) {
+        match damage.apply(file) {
             Ok(remains) => tried.damaged.push(victim.put(damage, &remains)?),
             Err(why) => tried.skipped.push(skipped(why)),
         }
     }
     Ok(tried)
+}
+
+fn bytes_of<'a>(image: &'a Image, fault: &DamageFault) -> Option<&'a [u8]> {
+    image.files.get(&fault.file).and_then(Content::bytes)
 }
 
 fn skipped(why: DoesNotApply) -> Case {
@@ -108,10 +106,6 @@ fn note(fault: &DamageFault, chosen: &Chosen) -> Option<String> {
 }
 
 impl Victim<'_> {
-    fn original(&self) -> Original<'_> {
-        Original { bytes: self.bytes, later: self.later }
-    }
-
     /// A `valid` command that fails on the undamaged file would let every damage count as noticed.
     fn must_be_valid(&self) -> Result<(), LabError> {
         let (stage, recording) = (self.ground.stage, self.ground.recording);

@@ -79,8 +79,8 @@ pub struct Subject {
     pub env: BTreeMap<String, String>,
     /// A folder (absolute) that is copied into the work folder first. In the file: relative to the file.
     pub files: Option<PathBuf>,
-    /// A folder (absolute) that is copied like `files`, and which the programs see at its own path. In the file: relative
-    /// to the file.
+    /// A folder (absolute) at whose path the programs see the work folder, which is a copy of it unless there are `files`. In
+    /// the file: relative to the file.
     pub folder: Option<PathBuf>,
     /// Run in the work folder before the recording; each must succeed.
     pub setup: Vec<CommandLine>,

@@ -63,8 +63,8 @@ pub(super) struct RawSubject {
     #[serde(default)]
     #[schemars(schema_with = "folder")]
     pub files: Option<String>,
-    /// Like `files`, but the programs see the copy at the folder's own path, and so can run unmodified, absolute paths
-    /// and all. Relative to this file.
+    /// The programs see the work folder at this folder's own path, so that they run as they are, absolute paths and all;
+    /// it is a copy of it, unless `files` says what is in it. Relative to this file.
     #[serde(default)]
     #[schemars(schema_with = "folder")]
     pub folder: Option<String>,

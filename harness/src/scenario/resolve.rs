@@ -112,11 +112,6 @@ impl Resolver<'_> {
             self.command(command, &[Key("subject"), Key("setup"), Index(index)]);
         }
         let files = raw.files.as_deref();
-        if let (Some(files), Some(_)) = (files, &raw.folder) {
-            let span = self.span(&[Key("subject"), Key("files")]);
-            let found = format!("`files` is {files:?} though there is a `folder`");
-            self.mistakes.push(Mistake::new(span, found, "one of the two"));
-        }
         let folder = raw.folder.as_deref();
         Subject {
             folder: folder

@@ -69,12 +69,12 @@ pub(super) fn with_extra(bytes: &[u8], pointer: &Pointer) -> Result<Vec<u8>, Str
 
 /// One more item at the end: in the style of the last one, what is between two items, and between a name and its value.
 fn with_one_more(bytes: &[u8], holder: &Holder) -> Vec<u8> {
-    let name = holder.is_object.then(|| format!("\"{}\"", holder.free_name())).unwrap_or_default();
+    let (name, colon) = match holder.is_object {
+        true => (format!("\"{}\"", holder.free_name()), ": "),
+        false => (String::new(), ""),
+    };
     let (place, item) = match holder.items.last() {
-        None => {
-            let colon = if holder.is_object { ": " } else { "" };
-            (holder.span.start + 1, format!("{name}{colon}true").into_bytes())
-        }
+        None => (holder.span.start + 1, format!("{name}{colon}true").into_bytes()),
         Some(last) => {
             let (lead, colon) = (&bytes[last.lead.clone()], &bytes[last.key.end..last.value.start]);
             (last.value.end, [b",", lead, name.as_bytes(), colon, b"true"].concat())
