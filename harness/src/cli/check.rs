@@ -91,6 +91,7 @@ pub(super) fn scenario(args: &CheckArgs) -> Result<Scenario, String> {
         recovery: Recovery {
             command: recover.unwrap_or(command),
             check: args.check.clone().map(CommandLine::Shell),
+            depth: usize::from(args.depth),
         },
         faults: kinds.into_iter().map(fault).collect(),
     })
@@ -113,8 +114,8 @@ pub(super) fn of_command(command: &[String]) -> Result<Scenario, String> {
 
 fn settings(args: &CheckArgs) -> Settings {
     let settings = Settings::default();
-    let (depth, confirm) = (usize::from(args.depth), args.confirm);
-    Settings { jobs: args.jobs.map_or(settings.jobs, usize::from), depth, confirm, ..settings }
+    let jobs = args.jobs.map_or(settings.jobs, usize::from);
+    Settings { jobs, confirm: args.confirm, ..settings }
 }
 
 /// The paths relative to the current folder, in which they must lie.

@@ -38,8 +38,6 @@ pub struct Settings {
     /// How many derived kills of each fault are made for real as well, at most, beside one for each verdict that is a
     /// fault, to see that the lab derives what happens.
     pub confirm: usize,
-    /// How many kills in a row are tried: 2 kills the recovery of each state at each of its places as well.
-    pub depth: usize,
     /// Run the scenarios' `build` commands.
     pub build: bool,
     /// Print what the build says as it comes.
@@ -55,7 +53,6 @@ impl Default for Settings {
             plain: false,
             live: false,
             confirm: 4,
-            depth: 1,
             build: true,
             build_output: false,
         }

@@ -239,7 +239,7 @@ fn judge_kills(
             judged.push((kill, case.verdict.clone()));
             cases.push(case);
         }
-        if depth >= settings.depth {
+        if depth >= ground.stage.scenario.recovery.depth {
             break;
         }
         level = Vec::new();

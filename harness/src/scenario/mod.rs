@@ -105,6 +105,8 @@ pub struct Recovery {
     pub command: CommandLine,
     /// Run after the recovery; a failure is a fault.
     pub check: Option<CommandLine>,
+    /// How many kills in a row are tried; from 2 on the recoveries are killed as well.
+    pub depth: usize,
 }
 
 /// A fault, and what is expected of it.

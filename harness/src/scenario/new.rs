@@ -38,7 +38,7 @@ impl Scenario {
                 ack: Vec::new(),
                 effects: Vec::new(),
             },
-            recovery: Recovery { command, check: None },
+            recovery: Recovery { command, check: None, depth: 1 },
             faults: Vec::new(),
         }
     }

@@ -104,6 +104,14 @@ pub(super) struct RawRecovery {
     pub command: Option<CommandLine>,
     /// Run after the recovery; a failure of it is a fault.
     pub check: Option<CommandLine>,
+    /// How many kills in a row are tried: 2 kills the recovery of each state at each of its places as well.
+    #[serde(default = "one_kill")]
+    #[schemars(range(min = 1, max = 3))]
+    pub depth: u8,
+}
+
+fn one_kill() -> u8 {
+    1
 }
 
 /// What is done to the subject.
