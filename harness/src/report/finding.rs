@@ -7,7 +7,7 @@ use std::path::Path;
 use crate::judge::{Grade, Word, shape};
 use crate::run::{Case, FaultResult, ScenarioResult};
 use crate::tree::difference;
-use crate::wrap::counted;
+use crate::wrap::{COLUMNS, counted, wrapped};
 
 /// How many ids of a group are printed.
 const IDS_MAX: usize = 8;
@@ -73,8 +73,9 @@ fn tell(group: &Group<'_>, scenario: &str) -> String {
     let ids: Vec<&str> = group.cases.iter().take(IDS_MAX).map(|case| case.id.as_str()).collect();
     let more = group.cases.len().saturating_sub(IDS_MAX);
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-    _ = writeln!(text, "  {} at {}{more}", group.word, ids.join(", "));
-    _ = writeln!(text, "    {}", first.verdict.why);
+    let ids = format!("{}{more}", ids.join(", "));
+    text += &wrapped(&format!("  {} at ", group.word), &ids, COLUMNS);
+    text += &wrapped("    ", &first.verdict.why, COLUMNS);
     let evidence = &first.evidence;
     if !evidence.ops.is_empty() {
         _ = writeln!(text, "    the last of what {} did before:", first.id);
