@@ -77,7 +77,8 @@ fn tell(group: &Group<'_>, replay: &str) -> String {
     let ids: Vec<&str> = group.cases.iter().take(IDS_MAX).map(|case| case.id.as_str()).collect();
     let more = group.cases.len().saturating_sub(IDS_MAX);
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-    _ = writeln!(text, "  {} at {}{more}", group.word, ids.join(", "));
+    let ids = format!("{}{more}", ids.join(", "));
+    text += &wrapped(&format!("  {} at ", group.word), &ids, COLUMNS);
     text += &wrapped("    ", &first.verdict.why, COLUMNS);
     let evidence = &first.evidence;
     if !evidence.ops.is_empty() {
