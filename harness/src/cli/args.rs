@@ -221,6 +221,9 @@ pub struct RunArgs {
     /// Do not keep a traced program and its tracer on one processor
     #[arg(long)]
     pub no_pin: bool,
+    /// Make every kill for real, in a run of its own, instead of deriving it from one recording
+    #[arg(long)]
+    pub live: bool,
     /// Keep the work folder of each finding in this folder
     #[arg(long, value_name = "DIR")]
     pub keep: Option<PathBuf>,
@@ -324,6 +327,9 @@ pub struct ReplayArgs {
     /// Do not run the scenario's `build` command
     #[arg(long)]
     pub no_build: bool,
+    /// Make a kill for real, in a run of its own, instead of deriving it from the recording
+    #[arg(long)]
+    pub live: bool,
 }
 
 /// `crashlab damage`.

@@ -11,8 +11,12 @@ use crate::scenario::{FaultKind, Scenario};
 /// Runs the case and prints all that is known of it.
 pub(super) fn replay(plan: &ReplayPlan, out: &mut Output<'_>) -> Code {
     super::interrupt::watch();
-    let settings = Settings { build: plan.build, ..Settings::default() };
-    let wanted = Plan::Case(plan.case.clone());
+    let settings = Settings { build: plan.build, live: plan.live, ..Settings::default() };
+    // A kill of a recovery is known by the kill before it.
+    let wanted = match plan.case.contains('/') && plan.case.starts_with("kill@") {
+        true => Plan::All,
+        false => Plan::Case(plan.case.clone()),
+    };
     let result = match try_scenario(&plan.scenario, &wanted, &settings) {
         Ok(result) => result,
         Err(error) => {
@@ -23,7 +27,7 @@ pub(super) fn replay(plan: &ReplayPlan, out: &mut Output<'_>) -> Code {
     let file = plan.scenario.file.display().to_string();
     let mut code = None;
     for fault in &result.faults {
-        for case in &fault.cases {
+        for case in fault.cases.iter().filter(|case| case.id == plan.case) {
             out.print(&tell_case(case, &result.replay));
             if let Some(folder) = &plan.keep {
                 match keep_case(case, folder) {

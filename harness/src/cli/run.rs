@@ -19,6 +19,7 @@ pub(super) fn run(plan: &RunPlan, output: &mut Output<'_>) -> Code {
     let settings = Settings {
         jobs: plan.jobs,
         pin: plan.pin,
+        live: plan.live,
         build: plan.build,
         build_output: std::io::stderr().is_terminal(),
         ..Settings::default()
