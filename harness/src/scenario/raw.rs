@@ -107,10 +107,10 @@ pub(super) struct RawRecovery {
     /// How many kills in a row are tried: 2 kills the recovery of each state at each of its places as well.
     #[serde(default = "one_kill")]
     #[schemars(range(min = 1, max = 3))]
-    pub depth: u8,
+    pub depth: u64,
 }
 
-fn one_kill() -> u8 {
+fn one_kill() -> u64 {
     1
 }
 

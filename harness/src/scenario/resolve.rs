@@ -87,7 +87,7 @@ impl Resolver<'_> {
         let recovery = Recovery {
             command: raw.recovery.command.unwrap_or_else(|| raw.subject.command.clone()),
             check: raw.recovery.check,
-            depth: usize::from(raw.recovery.depth.max(1)),
+            depth: usize::try_from(raw.recovery.depth.max(1)).unwrap_or(1),
         };
         self.command(&recovery.command, &[Key("recovery"), Key("command")]);
         if let Some(check) = &recovery.check {
