@@ -29,6 +29,8 @@ pub struct Summary {
     pub not_measured: usize,
     /// Cases that were not tried, for a reason that is told.
     pub skipped: usize,
+    /// Scenarios that were not tried, since something that they need is not installed.
+    pub untried: usize,
     /// Scenarios or builds that are wrong themselves.
     pub broken: usize,
     /// Scenarios for which the lab cannot run here.
@@ -83,8 +85,14 @@ impl Summary {
     }
 
     /// Takes in a failure of the lab or of a scenario's own ground.
-    pub fn add_error(&mut self, error: &LabError) {
+    pub fn add_error(&mut self, error: &LabError, strictness: &Strictness) {
         match error {
+            LabError::Missing(_) => {
+                let denied = usize::from(strictness.deny.contains(&Word::Skipped));
+                self.untried += 1;
+                self.denied += denied;
+                self.failed += denied;
+            }
             LabError::Scenario(_) => self.broken += 1,
             LabError::Lab(_) => self.unable += 1,
             LabError::Interrupted => self.interrupted = true,
@@ -141,7 +149,7 @@ mod tests {
         for result in results {
             summary.add(result, strictness);
         }
-        errors.iter().for_each(|error| summary.add_error(error));
+        errors.iter().for_each(|error| summary.add_error(error, strictness));
         summary.exit_code(strictness)
     }
 
@@ -168,6 +176,9 @@ mod tests {
         assert_eq!(code(&[good(), skipped()], &[], &plain), 0);
         let deny = Strictness { deny: vec![Word::Skipped], ..Strictness::default() };
         assert_eq!(code(&[good(), skipped()], &[], &deny), 1);
+        let missing = || LabError::Missing(String::new());
+        assert_eq!(code(&[good()], &[missing()], &plain), 0);
+        assert_eq!(code(&[good()], &[missing()], &deny), 1);
         let allow = Strictness { allow_not_measured: true, ..Strictness::default() };
         assert_eq!(code(&[unknown()], &[], &allow), 0);
     }

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::needs::{look_for_programs, search_path};
 use super::{LabError, Settings, check_interrupt};
 use crate::judge::{Outcome, Promises, State, reads_first};
 use crate::recording::{Recording, Trace};
@@ -107,8 +108,10 @@ impl<'a> Stage<'a> {
     ///
     /// # Errors
     ///
-    /// [`LabError::Scenario`] where a setup command fails.
+    /// [`LabError::Missing`] where the scenario's probe fails, [`LabError::Scenario`] where a setup command fails.
     pub fn prepare(&self) -> Result<Tree, LabError> {
+        look_for_programs(self.scenario)?;
+        self.probe()?;
         let mut tree = match &self.scenario.subject.files {
             Some(folder) => as_ones_own(tree::read(folder)?),
             None => self.empty()?,
@@ -126,7 +129,7 @@ impl<'a> Stage<'a> {
         Ok(tree)
     }
 
-    fn empty(&self) -> Result<Tree, LabError> {
+    pub(super) fn empty(&self) -> Result<Tree, LabError> {
         self.sandbox.reset()?;
         Ok(self.sandbox.snapshot()?)
     }
@@ -249,18 +252,7 @@ impl<'a> Stage<'a> {
     /// The lab's own environment, with the scenario's folders in front of `PATH`, its variables, and the right `PWD`.
     fn environment(&self) -> Vec<(OsString, OsString)> {
         let mut env: std::collections::BTreeMap<OsString, OsString> = std::env::vars_os().collect();
-        let path = env
-            .get(&OsString::from("PATH"))
-            .cloned()
-            .unwrap_or_else(|| "/usr/local/bin:/usr/bin:/bin".into());
-        let folders = self
-            .scenario
-            .path
-            .iter()
-            .cloned()
-            .chain(std::env::split_paths(&path))
-            .collect::<Vec<PathBuf>>();
-        if let Ok(path) = std::env::join_paths(folders) {
+        if let Ok(path) = std::env::join_paths(search_path(self.scenario)) {
             env.insert("PATH".into(), path);
         }
         env.insert("PWD".into(), self.sandbox.seen().into());
