@@ -30,11 +30,12 @@ fn judge(case: &DamageCase<'_>) -> Verdict {
     if outcome.hung() {
         return Verdict::new(Word::Hung, "the recovery did not end within its time");
     }
-    if outcome.refuses(case.files.iter()) && untouched {
-        return Verdict::new(Word::Refused, account(outcome));
+    let refusal = outcome.refusal(case.files.iter());
+    if let Some(refusal) = refusal.as_ref().filter(|_| untouched) {
+        return Verdict::new(Word::Refused, refusal);
     }
     if !outcome.success() {
-        let why = match (outcome.refuses(case.files.iter()), untouched) {
+        let why = match (refusal.is_some(), untouched) {
             (true, false) => "the recovery named the file, but changed its bytes",
             (false, false) => "the recovery failed without naming the file, and changed its bytes",
             _ => "the recovery failed without naming the file",

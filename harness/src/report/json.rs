@@ -69,7 +69,7 @@ impl<W: Write> Reporter for Json<W> {
                     "skipped": summary.skipped,
                     "scenarios_skipped": summary.untried,
                     "confirmed": summary.confirmed,
-                    "confirmed_but_for_numbers": summary.but_for_numbers,
+                    "confirmed_but_for_chance": summary.but_for_chance,
                     "tried_for_real": summary.tried,
                     "wrong": summary.broken,
                     "unable": summary.unable,
@@ -114,7 +114,7 @@ fn fault(fault: &FaultResult) -> Value {
         "confirmation": {
             "tried": fault.confirmation.tried,
             "confirmed": fault.confirmation.confirmed,
-            "but_for_numbers": fault.confirmation.but_for_numbers,
+            "but_for_chance": fault.confirmation.but_for_chance,
             "differing": fault.confirmation.differing.iter()
                 .map(|(id, how)| json!({"id": id, "how": how})).collect::<Vec<_>>(),
         },

@@ -39,8 +39,8 @@ pub struct Summary {
     pub tried: usize,
     /// Those of them that left what had been derived.
     pub confirmed: usize,
-    /// Those of these that did but for numbers.
-    pub but_for_numbers: usize,
+    /// Those of these that did but for what is another in each run.
+    pub but_for_chance: usize,
     /// It was told to stop.
     pub interrupted: bool,
     /// Words that were denied and came up.
@@ -55,7 +55,7 @@ impl Summary {
             self.cases += fault.cases.len();
             self.tried += fault.confirmation.tried;
             self.confirmed += fault.confirmation.confirmed;
-            self.but_for_numbers += fault.confirmation.but_for_numbers;
+            self.but_for_chance += fault.confirmation.but_for_chance;
             let missing = fault.missing();
             self.found += fault.expect.len() - missing.len();
             holds &=

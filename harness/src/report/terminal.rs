@@ -112,9 +112,9 @@ impl<W: Write> Terminal<W> {
         ];
         if summary.tried > 0 {
             let (confirmed, tried) = (summary.confirmed, summary.tried);
-            let but = match summary.but_for_numbers {
+            let but = match summary.but_for_chance {
                 0 => String::new(),
-                some => format!(" ({some} but for numbers, such as times)"),
+                some => format!(" ({some} but for what is another in each run, such as times)"),
             };
             parts.push(format!("confirmed {confirmed} of {tried} by real kills{but}"));
         }

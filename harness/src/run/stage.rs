@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use super::needs::{look_for_programs, search_path};
 use super::{LabError, Settings, check_interrupt};
-use crate::judge::{Outcome, Promises, State, reads_first};
+use crate::judge::{Outcome, Promises, State, overwritten_unread};
 use crate::recording::{Recording, Trace};
 use crate::sandbox::{Sandbox, SandboxOptions};
 use crate::scenario::{CommandLine, Scenario};
@@ -201,7 +201,7 @@ impl<'a> Stage<'a> {
         let (mut trace, end) =
             self.run(std::slice::from_ref(command), start, true, &mut Undisturbed)?;
         let finish = trace.ends.remove(0);
-        let reads_first = reads_first(start, &trace.events, &self.state);
+        let unread = overwritten_unread(start, &trace.events, &self.state);
         let image = self.state.image(&end);
         Ok(Outcome {
             start: start.clone(),
@@ -209,7 +209,7 @@ impl<'a> Stage<'a> {
             image,
             finish,
             trace: Arc::new(trace),
-            reads_first,
+            unread,
         })
     }
 
