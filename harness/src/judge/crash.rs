@@ -161,7 +161,7 @@ impl<'a> View<'a> {
         self.may_prove()
             && !(0..self.promised).any(|position| self.is_end_of(position))
             && (self.promised..self.case.versions.all.len())
-                .any(|position| self.is_end_of(position) && self.read_what_is_in(position))
+                .any(|position| self.is_end_of(position) && self.read_what_differs(position))
     }
 
     /// The recovery succeeded with an end that can be compared and that no file would not have given as well.
@@ -180,12 +180,15 @@ impl<'a> View<'a> {
         self.standing[position] && self.case.controls.end(image).as_ref() == Some(&self.end)
     }
 
-    /// Of the files that the version has, the recovery overwrote none that it had not read. What it does to others, such
-    /// as a log that was only begun, needs no reading.
-    fn read_what_is_in(&self, position: usize) -> bool {
+    /// Where the survivor is another than this version, the recovery overwrote nothing that it had not read. What survived
+    /// whole needs no repair, and what the version does not have at all, such as a log that was only begun, tells nothing.
+    fn read_what_differs(&self, position: usize) -> bool {
         let files = &self.case.versions.all[position].image.files;
-        let is_there = |path| files.get(path).is_some_and(|content| *content != Content::Absent);
-        !self.case.outcome.unread.iter().any(is_there)
+        let differs = |path: &PathBuf| {
+            let version = files.get(path).filter(|content| **content != Content::Absent);
+            version.is_some() && version != self.survivor.files.get(path)
+        };
+        !self.case.outcome.unread.iter().any(differs)
     }
 
     /// A file that is no state, that the crash left and that the recovery read: what it tells, such as a rollback

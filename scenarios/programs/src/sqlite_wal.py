@@ -1,10 +1,11 @@
-"""Adds an entry to a SQLite database in WAL mode, with the module that comes with Python."""
+"""Adds two entries to a SQLite database in WAL mode, each in a transaction of its own, with the module of Python."""
 
 import sqlite3
 import sys
 
 connection = sqlite3.connect(sys.argv[1])
-connection.execute("PRAGMA journal_mode = WAL")
-with connection:
-    connection.execute("INSERT INTO entries (text) VALUES (hex(zeroblob(3000)))")
+for name in ["first", "second"]:
+    with connection:
+        connection.execute("INSERT INTO entries (text) VALUES (?)", [name + " " + "x" * 3000])
+    print("committed", name, flush=True)
 connection.close()
