@@ -85,10 +85,8 @@ pub fn judge_crash(case: &CrashCase<'_>) -> Verdict {
     if let Some(journal) = view.journal()
         && view.vouched_end()
     {
-        let why = format!(
-            "the recovery ended as from where the run vouched for {}",
-            journal.display()
-        );
+        let why =
+            format!("the recovery ended as from where the run vouched for {}", journal.display());
         return view.checked(Word::Recovered, &why);
     }
     if !case.controls.ends_are_stable() {

@@ -85,9 +85,8 @@ impl Outcome {
     pub fn refusal<'a>(&self, mut files: impl Iterator<Item = &'a PathBuf>) -> Option<String> {
         let (out, err) = (&self.finish.stdout, &self.finish.stderr);
         let exit = self.finish.exit;
-        let names = |file: &PathBuf| {
-            line_that_names(err, file).or_else(|| line_that_names(out, file))
-        };
+        let names =
+            |file: &PathBuf| line_that_names(err, file).or_else(|| line_that_names(out, file));
         matches!(exit, Exit::Code(code) if code != 0)
             .then(|| files.find_map(names))
             .flatten()

@@ -20,8 +20,8 @@ pub use cases::{Case, Evidence};
 pub use confirm::Confirmation;
 pub use pool::run;
 pub use scenario::{FaultResult, Pause, Plan, ScenarioResult, run_scenario, try_scenario};
-pub(crate) use stage::show;
 pub use stage::Stage;
+pub(crate) use stage::show;
 
 /// How to run, whatever is run.
 #[derive(Debug, Clone)]

@@ -493,9 +493,7 @@ fn unmatched(recording: &Recording, stage: &Stage<'_>) -> Vec<String> {
     let of = |key: &'static str, paths: &'_ [PathBuf]| -> Vec<String> {
         let missing = paths.iter().filter(|path| !is_there(path));
         missing
-            .map(|path| {
-                format!("nothing stands at `{}` ({key}) at any time", path.display())
-            })
+            .map(|path| format!("nothing stands at `{}` ({key}) at any time", path.display()))
             .collect()
     };
     [of("effects", &subject.effects), of("volatile", &subject.volatile)].concat()

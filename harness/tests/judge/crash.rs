@@ -79,7 +79,7 @@ fn a_recovery_that_mends_is_recovered() {
     let case = Case::new(&works_on);
     assert_eq!(case.word("{ab", Ok("{A}")), Word::Recovered);
     let mut never_reads = recovered(&case.state, Some("{ab"), &|_| Ok("{A}".into()));
-    never_reads.unread = ["s".into()].into();
+    never_reads.unread = ["s.json".into()].into();
     assert_eq!(
         case.judge("{ab", &never_reads).word,
         Word::Torn,
