@@ -283,7 +283,7 @@ fn folders_in_use(scenario: &Scenario) -> Vec<PathBuf> {
         CommandLine::Shell(_) => None,
     };
     let mut folders = vec![scenario.root.clone()];
-    folders.extend(scenario.file.parent().map(Path::to_owned));
+    folders.extend(scenario.file.parent().and_then(|folder| folder.canonicalize().ok()));
     folders.extend(scenario.path.iter().cloned());
     folders.extend(program(&scenario.subject.command));
     folders.extend(program(&scenario.recovery.command));
