@@ -23,6 +23,8 @@ proves = "That all of them are read"
 root = "."
 build = "make all"
 path = ["out/bin"]
+needs = ["prog", "{root}/out/other"]
+probe = ["prog", "--version"]
 
 [subject]
 command = ["prog", "{dir}/state.json"]

@@ -73,6 +73,8 @@ pub(super) fn scenario(args: &CheckArgs) -> Result<Scenario, String> {
         proves: String::new(),
         root: here.clone(),
         build: None,
+        needs: Vec::new(),
+        probe: None,
         path: Vec::new(),
         subject: Subject {
             command: command.clone(),
@@ -185,7 +187,7 @@ fn report(
     } else if let Err(error) = &result {
         output::complain(&error.to_string());
         let mut summary = Summary::default();
-        summary.add_error(error);
+        summary.add_error(error, &strictness);
         summary
     } else {
         let colour = std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();

@@ -8,6 +8,7 @@ use super::plan::ListPlan;
 use super::{Code, Output};
 use crate::fault::damage::{Damage, Wish};
 use crate::judge::Word;
+use crate::run::show;
 use crate::scenario::{DamageFault, Fault, FaultKind, KillPoint, Scenario};
 use crate::wrap::wrapped;
 
@@ -20,6 +21,9 @@ struct Listed<'a> {
     file: &'a Path,
     title: &'a str,
     proves: &'a str,
+    needs: &'a [String],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    probe: Option<String>,
     state: &'a [PathBuf],
     faults: Vec<ListedFault>,
 }
@@ -58,11 +62,21 @@ pub(super) fn list(plan: &ListPlan, output: &mut Output<'_>) -> Code {
 fn entry(scenario: &Scenario) -> String {
     let mut entry = format!("{}\n", scenario.name);
     entry += &wrapped("  proves  ", &scenario.proves, COLUMNS);
+    if let Some(needs) = needs(scenario) {
+        entry += &wrapped("  needs   ", &needs, COLUMNS);
+    }
     for (index, fault) in scenario.faults.iter().enumerate() {
         let label = if index == 0 { "  faults  " } else { "          " };
         entry += &wrapped(label, &described(fault), COLUMNS);
     }
     entry
+}
+
+/// What must be on the machine for the scenario to be tried.
+fn needs(scenario: &Scenario) -> Option<String> {
+    let probe = scenario.probe.iter().map(|probe| format!("that {} succeeds", show(probe)));
+    let all: Vec<String> = scenario.needs.iter().cloned().chain(probe).collect();
+    (!all.is_empty()).then(|| all.join(", "))
 }
 
 fn listed(scenario: &Scenario) -> Listed<'_> {
@@ -77,6 +91,8 @@ fn listed(scenario: &Scenario) -> Listed<'_> {
         file: &scenario.file,
         title: &scenario.title,
         proves: &scenario.proves,
+        needs: &scenario.needs,
+        probe: scenario.probe.as_ref().map(show),
         state: &scenario.subject.state,
         faults: scenario.faults.iter().map(fault).collect(),
     }

@@ -51,10 +51,10 @@ fn judge(case: &DamageCase<'_>) -> Verdict {
     if outcome.success() {
         return judge_accepted(case);
     }
-    match (outcome.refuses(case.files.iter()), case.is_untouched()) {
-        (true, true) => Verdict::new(Word::Refused, account(outcome)),
-        (refuses, untouched) => {
-            let why = match (refuses, untouched) {
+    match (outcome.refusal(case.files.iter()), case.is_untouched()) {
+        (Some(refusal), true) => Verdict::new(Word::Refused, refusal),
+        (refusal, untouched) => {
+            let why = match (refusal.is_some(), untouched) {
                 (true, _) => "the recovery named the file, but changed it",
                 (false, false) => "the recovery failed without naming the file, and changed it",
                 (false, true) => "the recovery failed without naming the file",

@@ -5,9 +5,10 @@ use std::fmt::Write as _;
 
 use anstyle::{AnsiColor, Style};
 
+use super::summary::Strictness;
 use crate::judge::{Grade, Word};
 use crate::run::{FaultResult, ScenarioResult};
-use crate::wrap::COLUMNS;
+use crate::wrap::{COLUMNS, wrapped};
 
 /// As wide as a name may be beside its verdicts; a longer one gets a line of its own.
 const NAME_COLUMNS: usize = 40;
@@ -60,6 +61,21 @@ pub(super) fn rows(result: &ScenarioResult, holds: bool, palette: Palette) -> St
         _ = writeln!(text, "{mark} {name:NAME_COLUMNS$}{gap} {kind:7} {}", lines(&tally));
     }
     text
+}
+
+/// The row of a scenario that was not tried, for want of what it needs: no pass, and a failure only where that is denied.
+pub(super) fn skipped_row(
+    name: &str,
+    why: &str,
+    strictness: &Strictness,
+    palette: Palette,
+) -> String {
+    let mark = match strictness.deny.contains(&Word::Skipped) {
+        true => palette.bad("FAIL"),
+        false => palette.paint(AnsiColor::Yellow.on_default(), "skip"),
+    };
+    let told = wrapped("     ", &format!("skipped: {why}"), COLUMNS);
+    format!("{mark} {name}\n{told}")
 }
 
 /// `old 12, new 3, torn 4*`: the star says that it was expected.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io::{IsTerminal, Write};
 
 use super::finding::tell_result;
-use super::row::{Palette, rows};
+use super::row::{Palette, rows, skipped_row};
 use super::summary::{Strictness, Summary};
 use super::{Event, Reporter};
 use crate::run::LabError;
@@ -132,14 +132,15 @@ impl<W: Write> Terminal<W> {
             (summary.broken, "wrong themselves"),
             (summary.unable, "could not run here"),
             (summary.not_measured, "cases not measured"),
+            (summary.untried, "not tried, for want of what they need"),
             (summary.skipped, "cases skipped"),
             (summary.warnings, "warnings"),
         ];
         if summary.tried > 0 {
             let (confirmed, tried) = (summary.confirmed, summary.tried);
-            let but = match summary.but_for_numbers {
+            let but = match summary.but_for_chance {
                 0 => String::new(),
-                some => format!(" ({some} but for numbers, such as times)"),
+                some => format!(" ({some} but for what is another in each run, such as times)"),
             };
             parts.push(format!("confirmed {confirmed} of {tried} by real kills{but}"));
         }
@@ -179,15 +180,21 @@ impl<W: Write> Reporter for Terminal<W> {
                 self.seen += 1;
                 self.show_progress(&format!("{} of {} scenarios", self.seen, self.total));
             }
+            Event::Failed { scenario: Some(scenario), error: error @ LabError::Missing(why) } => {
+                self.summary.add_error(error, &self.strictness);
+                let row = skipped_row(&scenario.name, why, &self.strictness, self.palette);
+                self.rows.insert(scenario.name.clone(), row);
+                self.seen += 1;
+            }
             Event::Failed { scenario: Some(scenario), error: error @ LabError::Interrupted } => {
-                self.summary.add_error(error);
+                self.summary.add_error(error, &self.strictness);
                 let mark = self.palette.bad("STOP");
                 let row = format!("{mark} {:40} not tried to its end\n", scenario.name);
                 self.rows.insert(scenario.name.clone(), row);
                 self.stopped += 1;
             }
             Event::Failed { scenario, error } => {
-                self.summary.add_error(error);
+                self.summary.add_error(error, &self.strictness);
                 let name = scenario.map_or("build", |scenario| scenario.name.as_str()).to_owned();
                 let mark = self.palette.bad("FAIL");
                 self.rows.insert(name.clone(), format!("{mark} {name:40} could not be run\n"));

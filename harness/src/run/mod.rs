@@ -9,6 +9,7 @@ mod damage;
 mod derive;
 mod kill;
 mod live;
+mod needs;
 mod overlap;
 mod part;
 mod plain;
@@ -23,6 +24,7 @@ pub use confirm::Confirmation;
 pub use pool::run;
 pub use scenario::{FaultResult, Pause, Plan, ScenarioResult, run_scenario, try_scenario};
 pub use stage::Stage;
+pub(crate) use stage::show;
 
 /// How to run, whatever is run.
 #[derive(Debug, Clone)]
@@ -65,6 +67,9 @@ pub enum LabError {
     /// The scenario, its build or a control is wrong: exit code 2.
     #[error("{0}")]
     Scenario(String),
+    /// Something that the scenario needs is not on this machine, so that nothing was tried: this is the reason.
+    #[error("skipped: {0}")]
+    Missing(String),
     /// The lab cannot run here, or could not see enough: exit code 3.
     #[error("{0}")]
     Lab(String),

@@ -227,6 +227,7 @@ fn judge_kills(
     controls: &mut Controls,
 ) -> Result<(Vec<Case>, Confirmation), LabError> {
     let settings = ground.stage.settings();
+    let vouched = ground.vouched()?;
     let mut known: HashSet<[u8; 32]> = kills.iter().map(|kill| kill.hash).collect();
     let mut cases = Vec::new();
     let mut judged: Vec<(Killed, Verdict)> = Vec::new();
@@ -234,7 +235,7 @@ fn judge_kills(
     for depth in 1.. {
         let mut grades = Vec::new();
         for kill in level {
-            let case = kill.judge(ground, controls);
+            let case = kill.judge(ground, controls, &vouched);
             grades.push((kill.clone(), case.verdict.grade));
             judged.push((kill, case.verdict.clone()));
             cases.push(case);
@@ -399,18 +400,17 @@ fn notes(recording: &Recording, stage: &Stage<'_>) -> Vec<String> {
         .collect()
 }
 
-/// Paths that the scenario names and at which nothing stands before or after the run: they are perhaps misspelt.
+/// Paths that the scenario names and at which nothing ever stands: they are perhaps misspelt.
 fn unmatched(recording: &Recording, stage: &Stage<'_>) -> Vec<String> {
     let subject = &stage.scenario.subject;
     let is_there = |path: &Path| {
         [&recording.before, &recording.after].iter().any(|tree| tree.get(path).is_some())
+            || recording.trace.ops().any(|op| op.kind.path() == Some(path))
     };
     let of = |key: &'static str, paths: &'_ [PathBuf]| -> Vec<String> {
         let missing = paths.iter().filter(|path| !is_there(path));
         missing
-            .map(|path| {
-                format!("nothing stands at `{}` ({key}) before or after the run", path.display())
-            })
+            .map(|path| format!("nothing stands at `{}` ({key}) at any time", path.display()))
             .collect()
     };
     [of("effects", &subject.effects), of("volatile", &subject.volatile)].concat()

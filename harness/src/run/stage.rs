@@ -8,8 +8,9 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::needs::{look_for_programs, search_path};
 use super::{LabError, Settings, check_interrupt};
-use crate::judge::{Outcome, Promises, State, reads_first};
+use crate::judge::{Outcome, Promises, State, overwritten_unread};
 use crate::recording::{Recording, Trace};
 use crate::sandbox::{Sandbox, SandboxOptions};
 use crate::scenario::{CommandLine, Scenario};
@@ -126,8 +127,10 @@ impl<'a> Stage<'a> {
     ///
     /// # Errors
     ///
-    /// [`LabError::Scenario`] where a setup command fails.
+    /// [`LabError::Missing`] where the scenario's probe fails, [`LabError::Scenario`] where a setup command fails.
     pub fn prepare(&self) -> Result<Tree, LabError> {
+        look_for_programs(self.scenario)?;
+        self.probe()?;
         let subject = &self.scenario.subject;
         let mut tree = match subject.files.as_ref().or(subject.folder.as_ref()) {
             Some(folder) => as_ones_own(tree::read(folder)?),
@@ -146,7 +149,7 @@ impl<'a> Stage<'a> {
         Ok(tree)
     }
 
-    fn empty(&self) -> Result<Tree, LabError> {
+    pub(super) fn empty(&self) -> Result<Tree, LabError> {
         self.sandbox.reset()?;
         Ok(self.sandbox.snapshot()?)
     }
@@ -234,9 +237,9 @@ impl<'a> Stage<'a> {
         finish: End,
         trace: Arc<Trace>,
     ) -> Outcome {
-        let reads_first = reads_first(&start, &trace.events, &self.state);
+        let unread = overwritten_unread(&start, &trace.events, &self.state);
         let image = self.state.image(&end);
-        Outcome { start, end, image, finish, trace, reads_first }
+        Outcome { start, end, image, finish, trace, unread }
     }
 
     /// As [`outcome`](Self::outcome), for a program that cannot override the modes of files, even as root.
@@ -291,18 +294,7 @@ impl<'a> Stage<'a> {
     /// The lab's own environment, with the scenario's folders in front of `PATH`, its variables, and the right `PWD`.
     fn environment(&self) -> Vec<(OsString, OsString)> {
         let mut env: std::collections::BTreeMap<OsString, OsString> = std::env::vars_os().collect();
-        let path = env
-            .get(&OsString::from("PATH"))
-            .cloned()
-            .unwrap_or_else(|| "/usr/local/bin:/usr/bin:/bin".into());
-        let folders = self
-            .scenario
-            .path
-            .iter()
-            .cloned()
-            .chain(std::env::split_paths(&path))
-            .collect::<Vec<PathBuf>>();
-        if let Ok(path) = std::env::join_paths(folders) {
+        if let Ok(path) = std::env::join_paths(search_path(self.scenario)) {
             env.insert("PATH".into(), path);
         }
         env.insert("PWD".into(), self.sandbox.seen().into());
@@ -333,7 +325,7 @@ fn folders_in_use(scenario: &Scenario) -> Vec<PathBuf> {
         CommandLine::Shell(_) => None,
     };
     let mut folders = vec![scenario.root.clone()];
-    folders.extend(scenario.file.parent().map(Path::to_owned));
+    folders.extend(scenario.file.parent().and_then(|folder| folder.canonicalize().ok()));
     folders.extend(scenario.path.iter().cloned());
     folders.extend(program(&scenario.subject.command));
     folders.extend(program(&scenario.recovery.command));

@@ -18,6 +18,8 @@ pub(super) enum Form {
     Argument,
     /// A line for `sh -c`.
     ShellLine,
+    /// The name or path of a program.
+    Program,
     /// The name of an environment variable.
     Variable,
     /// A path below the work folder.
@@ -41,10 +43,11 @@ pub(super) enum Form {
 }
 
 impl Form {
-    pub(super) const ALL: [Form; 13] = [
+    pub(super) const ALL: [Form; 14] = [
         Form::OneLine,
         Form::Argument,
         Form::ShellLine,
+        Form::Program,
         Form::Variable,
         Form::BelowWork,
         Form::Folder,
@@ -68,6 +71,7 @@ impl Form {
             Form::OneLine => "one-line",
             Form::Argument => "argument",
             Form::ShellLine => "shell-line",
+            Form::Program => "program",
             Form::Variable => "variable",
             Form::BelowWork => "path-below-work-folder",
             Form::Folder => "folder",
@@ -95,7 +99,7 @@ impl Form {
                 let part = r"(\.?[^./\x00][^/\x00]*|\.\.[^/\x00]+)";
                 format!("^{part}(/{part})*$")
             }
-            Form::Folder => r"^[^\x00]+$".into(),
+            Form::Folder | Form::Program => r"^[^\x00]+$".into(),
             Form::Mark => format!("^{mark}$"),
             Form::Name => format!("^{name}$"),
             Form::KillPoint => {
@@ -132,9 +136,15 @@ impl Form {
                 Err(FormError::new("the name of an environment variable: not empty, no `=`"))
             }
             Form::Folder if text.is_empty() => Err(FormError::new("the path of a folder")),
-            Form::OneLine | Form::Argument | Form::ShellLine | Form::Variable | Form::Folder => {
-                Ok(())
+            Form::Program if text.is_empty() => {
+                Err(FormError::new("the name of a program in `PATH`, or a path"))
             }
+            Form::OneLine
+            | Form::Argument
+            | Form::ShellLine
+            | Form::Program
+            | Form::Variable
+            | Form::Folder => Ok(()),
             Form::BelowWork => check_below_work(text),
             Form::Mark => point::check_mark_name(text),
             Form::Name => point::check_name(text),

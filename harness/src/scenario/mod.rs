@@ -60,6 +60,10 @@ pub struct Scenario {
     pub build: Option<String>,
     /// Folders (absolute) put in front of `PATH`. In the file: relative to `root`.
     pub path: Vec<PathBuf>,
+    /// Programs without which nothing is tried: names that are looked up in `PATH`, or paths.
+    pub needs: Vec<String>,
+    /// Must succeed in an empty work folder, or nothing is tried.
+    pub probe: Option<CommandLine>,
     /// Who is tried.
     pub subject: Subject,
     /// What a user would run next; the subject's command again where the file does not say.

@@ -24,6 +24,8 @@ impl Scenario {
             root: PathBuf::from("/"),
             build: None,
             path: Vec::new(),
+            needs: Vec::new(),
+            probe: None,
             subject: Subject {
                 command: command.clone(),
                 state: vec![state.into()],

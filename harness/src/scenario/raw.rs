@@ -35,6 +35,15 @@ pub(super) struct RawScenario {
     #[serde(default)]
     #[schemars(schema_with = "folders")]
     pub path: Vec<String>,
+    /// Programs without which nothing is tried, and the scenario is `skipped`: names that are looked up in `PATH`, or
+    /// paths; `{root}` stands for the scenario's root. Looked up before the build.
+    #[serde(default)]
+    #[schemars(schema_with = "programs")]
+    pub needs: Vec<String>,
+    /// Run in an empty work folder, after the build and before all else. If it fails, nothing is tried, and the scenario
+    /// is `skipped`.
+    #[serde(default)]
+    pub probe: Option<CommandLine>,
     /// Who is tried, and on what.
     pub subject: RawSubject,
     /// What a user would run next.
@@ -242,6 +251,10 @@ fn folder(_: &mut SchemaGenerator) -> Schema {
 
 fn folders(_: &mut SchemaGenerator) -> Schema {
     Form::Folder.list(0)
+}
+
+fn programs(_: &mut SchemaGenerator) -> Schema {
+    Form::Program.list(0)
 }
 
 pub(super) fn shell_line(_: &mut SchemaGenerator) -> Schema {

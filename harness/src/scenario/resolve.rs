@@ -83,6 +83,9 @@ impl Resolver<'_> {
             }
         });
         let path = path.collect();
+        if let Some(probe) = &raw.probe {
+            self.command(probe, &[Key("probe")]);
+        }
         self.command(&raw.subject.command, &[Key("subject"), Key("command")]);
         let recovery = Recovery {
             command: raw.recovery.command.unwrap_or_else(|| raw.subject.command.clone()),
@@ -102,6 +105,8 @@ impl Resolver<'_> {
             root,
             build: raw.build,
             path,
+            needs: raw.needs,
+            probe: raw.probe,
             faults: self.faults(raw.fault, &subject.state),
             subject,
             recovery,

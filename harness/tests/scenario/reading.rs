@@ -28,6 +28,8 @@ fn every_key_arrives() {
     assert_eq!(scenario.root, home);
     assert_eq!(scenario.build.as_deref(), Some("make all"));
     assert_eq!(scenario.path, [home.join("out/bin")]);
+    assert_eq!(scenario.needs, ["prog", "{root}/out/other"]);
+    assert_eq!(scenario.probe, Some(argv(&["prog", "--version"])));
 
     let subject = &scenario.subject;
     assert_eq!(subject.command, argv(&["prog", "{dir}/state.json"]));
@@ -116,6 +118,7 @@ fn defaults_are_filled_in() {
     assert_eq!(scenario.root, file.folder.path().canonicalize().unwrap());
     assert_eq!(scenario.build, None);
     assert!(scenario.path.is_empty());
+    assert!(scenario.needs.is_empty() && scenario.probe.is_none());
     let subject = &scenario.subject;
     assert_eq!(subject.time_limit, 10);
     assert!(!subject.pipe && !subject.network);
