@@ -277,12 +277,12 @@ fn a_finding_has_its_evidence_and_the_line_that_replays_it() {
         .iter()
         .find(|case| case.verdict.grade == Grade::Fault)
         .expect("a fault");
-    let told = tell_case(torn, "bad.toml");
+    let told = tell_case(torn, &result.replay);
     for part in [
         "torn at kill@1",
         "accepted",
         "what survived, against the folder before the run",
-        "crashlab replay bad.toml kill@1",
+        "crashlab replay bad kill@1",
     ] {
         assert!(told.contains(part), "{part}: {told}");
     }

@@ -179,12 +179,14 @@ impl<'a> View<'a> {
     }
 
     /// Where the survivor is another than this version, the recovery overwrote nothing that it had not read. What survived
-    /// whole needs no repair, and what the version does not have at all, such as a log that was only begun, tells nothing.
+    /// whole needs no repair, and what a version does not have beside what it has, such as a log that was only begun, tells
+    /// nothing.
     fn read_what_differs(&self, position: usize) -> bool {
-        let files = &self.case.versions.all[position].image.files;
+        let image = &self.case.versions.all[position].image;
         let differs = |path: &PathBuf| {
-            let version = files.get(path).filter(|content| **content != Content::Absent);
-            version.is_some() && version != self.survivor.files.get(path)
+            let version = image.files.get(path).filter(|content| **content != Content::Absent);
+            let tells = version.is_some() || image.is_nothing();
+            tells && version != self.survivor.files.get(path)
         };
         !self.case.outcome.unread.iter().any(differs)
     }
