@@ -12,4 +12,5 @@ mod refused_strings;
 mod replay;
 mod round_trip;
 mod strategy;
+mod strict;
 mod vectors;

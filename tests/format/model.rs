@@ -79,7 +79,7 @@ pub(crate) fn completed(value: &Value) -> Value {
     })
 }
 
-/// Whether a generic value is a checkpoint: the rules once more, in another style. It cannot see duplicate names.
+/// Whether a generic value is a checkpoint: the rules once more, in another style.
 pub(crate) fn is_checkpoint(value: &Value) -> bool {
     let strings = |v: &Value| v.as_array().is_some_and(|list| list.iter().all(Value::is_string));
     let answer = |v: &Value| {

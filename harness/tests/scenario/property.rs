@@ -129,15 +129,20 @@ fn can_be_shown(error: &ScenarioError, text: &str) {
     );
     assert!(!error.found().is_empty() && !error.expected().is_empty(), "{error}");
     let one_line = error.to_string();
-    assert!(!one_line.contains(char::is_control), "{one_line:?}");
+    assert!(!one_line.contains(misleads), "{one_line:?}");
     for columns in [80, text.len() % 80] {
         let rendered = error.render(columns);
         assert!(rendered.contains('^'), "{rendered}");
         for line in rendered.lines() {
-            assert!(!line.contains(char::is_control), "{line:?}");
+            assert!(!line.contains(misleads), "{line:?}");
             assert!(columns < 80 || fits(line, columns), "too wide: {line:?}");
         }
     }
+}
+
+/// A terminal obeys it, or writes on from right to left.
+fn misleads(c: char) -> bool {
+    c.is_control() || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 /// A word that is too long for a line has one to itself.
