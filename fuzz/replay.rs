@@ -13,18 +13,20 @@ const CHANGED_PER_FILE: u32 = 32;
 /// Panics unless `property` holds for every file of the corpus, and for small changes of each, the same ones every time.
 pub(crate) fn replay(corpus: impl AsRef<Path>, property: fn(&[u8])) {
     let corpus = corpus.as_ref();
-    let mut files: Vec<_> = std::fs::read_dir(corpus)
-        .unwrap_or_else(|error| panic!("{}: {error}", corpus.display()))
-        .map(|entry| entry.unwrap().path())
-        .collect();
+    let entries = read(corpus, std::fs::read_dir(corpus));
+    let mut files: Vec<_> = entries.map(|entry| read(corpus, entry).path()).collect();
     assert!(!files.is_empty(), "{}: there is no corpus", corpus.display());
     files.sort();
     for file in files {
         println!("{}", file.display());
-        let bytes = std::fs::read(&file).unwrap();
+        let bytes = read(&file, std::fs::read(&file));
         property(&bytes);
         for_changes(&bytes, property);
     }
+}
+
+fn read<T>(path: &Path, result: std::io::Result<T>) -> T {
+    result.unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
 fn for_changes(bytes: &[u8], property: fn(&[u8])) {

@@ -214,6 +214,31 @@ fn in_one_line_for_machines() {
 }
 
 #[test]
+fn nothing_that_a_terminal_obeys_is_shown() {
+    let key = LEAST.replace("proves =", "\"\\u001b[2J\\n\" = 1 # \u{202e}\nproves =");
+    let folder = LEAST.replace("proves =", "root = \"a\\u001b[2Jb\"\nproves =");
+    insta::assert_snapshot!([said(&key), said(&folder)].concat(), @r#"
+    error: unknown key `\u{1b}[2J\n` at the top level
+     --> /scenarios/case.toml:2:1
+      |
+    2 | "\u001b[2J\n" = 1 #
+      | ^^^^^^^^^^^^^
+      = expected: one of `title`, `proves`, `root`, `build`, `path`, `subject`,
+                  `recovery`, `fault`
+    error: cannot find /scenarios/a\u{1b}[2Jb: No such file or directory (os error 2)
+     --> /scenarios/case.toml:2:8
+      |
+    2 | root = "a\u001b[2Jb"
+      |        ^^^^^^^^^^^^^
+      = expected: a folder, relative to /scenarios
+    "#);
+    let name = std::path::Path::new("/a\u{1b}b.toml");
+    let errors = crashlab::scenario::Scenario::parse(name, "x").unwrap_err();
+    let shown = [errors[0].to_string(), errors[0].render(80)].concat();
+    assert!(!shown.contains('\u{1b}') && shown.contains("/a\\u{1b}b.toml"), "{shown}");
+}
+
+#[test]
 fn columns_count_characters() {
     let file = OneFile::new(
         &LEAST.replace("command = ", "env = { \"ä\" = \"ö\", \"b\" = 1 }\ncommand = "),
