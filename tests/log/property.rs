@@ -104,8 +104,7 @@ fn a_cut_keeps_what_is_before_it(whole: &ReadLog, beginning: &[u8]) {
     let cut = ReadLog::parse(beginning);
     assert!(cut.bad_lines.is_empty(), "{cut:?}");
     assert!(whole.entries.starts_with(&cut.entries));
-    let lines = beginning.split_inclusive(|&byte| byte == b'\n');
-    let torn = lines.last().filter(|last| !last.ends_with(b"\n")).map_or(0, <[u8]>::len);
+    let torn = beginning.rsplit(|&byte| byte == b'\n').next().map_or(0, <[u8]>::len);
     let finished = beginning.iter().filter(|&&byte| byte == b'\n').count();
     // A last line that lacks its line feed alone is whole.
     let is_whole = cut.entries.len() == finished + 1 && cut.torn_bytes == 0;
