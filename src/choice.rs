@@ -77,7 +77,7 @@ impl Choice {
             return Err(BadReply::CutShort);
         }
         match reply.calls.as_slice() {
-            [] if reply.text.is_empty() => Err(BadReply::Empty),
+            [] if reply.text.trim().is_empty() => Err(BadReply::Empty),
             [] => Ok(Choice::Answer { text: reply.text.clone(), citations: Vec::new() }),
             [call] => Self::from_call(call),
             calls => Err(BadReply::SeveralCalls {
@@ -211,6 +211,8 @@ mod tests {
         let mut cut = reply("half an ans", &[]);
         cut.finish = Finish::Length;
         assert_eq!(Choice::from_reply(&cut), Err(BadReply::CutShort));
-        assert_eq!(Choice::from_reply(&reply("", &[])), Err(BadReply::Empty));
+        for nothing in ["", " \n"] {
+            assert_eq!(Choice::from_reply(&reply(nothing, &[])), Err(BadReply::Empty));
+        }
     }
 }

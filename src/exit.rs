@@ -8,7 +8,7 @@ pub enum Exit {
     Done = 0,
     /// The work failed, a `status` threshold was passed, a note drifted, or a file could not be read or written.
     Failed = 1,
-    /// The command line is wrong.
+    /// The command line is wrong, or the environment lacks the key that it needs.
     Usage = 2,
     /// The checkpoint is damaged, or was damaged while the session worked (`EX_DATAERR`).
     Damaged = 65,

@@ -129,7 +129,8 @@ impl Session<'_> {
             return Ok(Outcome::Empty);
         };
         let messages = self.messages(&checkpoint, question, trace);
-        let needed = self.model.count_tokens(&messages) + u64::from(self.limits.tokens_out);
+        let needed = self.model.count_tokens(&messages, &prompt::tools())
+            + u64::from(self.limits.tokens_out);
         if self.limits.tokens.is_some_and(|left| needed > left) {
             return Ok(Outcome::OverBudget { needed });
         }

@@ -117,6 +117,45 @@ fn mistakes_are_shown_and_nothing_is_listed() {
     insta::assert_snapshot!(told(&output));
 }
 
+/// Records a subject in a folder of its own.
+fn recorded(command: &[&str]) -> Output {
+    let folder = tempfile::tempdir().unwrap();
+    let scenario = format!(
+        "title = \"One\"\nproves = \"Nothing\"\n[subject]\ncommand = {command:?}\nstate = [\"state\"]\n[[fault]]\nkind = \"kill\"\n"
+    );
+    fs::write(folder.path().join("one.toml"), scenario).unwrap();
+    crashlab_in(folder.path(), &["record", "one.toml"])
+}
+
+#[test]
+fn a_record_that_ends_badly_says_what_was_not_seen() {
+    // A signal that does nothing by itself, to the lab.
+    let output = recorded(&["sh", "-c", "kill -URG $PPID; echo x > state; exit 3"]);
+    let stdout = String::from_utf8_lossy(&output.stdout);
+    assert!(stdout.contains("state  create"), "{stdout}");
+    assert_eq!(output.status.code(), Some(2));
+    assert_eq!(
+        String::from_utf8_lossy(&output.stderr),
+        "error: not seen: kill of a process outside the run was refused\n\
+         error: the subject ended with exit code 3\n"
+    );
+}
+
+#[test]
+fn a_record_that_is_not_whole_is_3() {
+    let program =
+        "import os, sys\ntry: os.chroot('.')\nexcept OSError: sys.exit(77)\nopen('/state', 'w')";
+    let output = recorded(&["python3", "-c", program]);
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    if stderr.contains("exit code 77") {
+        eprintln!("skipped: nobody may change its root here");
+        return;
+    }
+    assert_eq!(output.status.code(), Some(3), "{stderr}");
+    assert!(stderr.contains("not seen: chroot: what the process did"), "{stderr}");
+    assert!(stderr.contains("does not account for what the run left: state: added"), "{stderr}");
+}
+
 #[test]
 fn a_selection_of_nothing_is_a_mistake() {
     let folder = scenarios();

@@ -12,6 +12,8 @@ mod folders;
 mod kills;
 #[path = "trace/lives.rs"]
 mod lives;
+#[path = "trace/outsiders.rs"]
+mod outsiders;
 #[path = "trace/replay.rs"]
 mod replay;
 #[path = "trace/steering.rs"]

@@ -9,8 +9,9 @@ use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use crashlab::op::Data;
-use crashlab::tree::{Model, Node, NodeKind, Tree, difference, read, write_out};
+use crashlab::op::{Actor, Data, Event, FileId, Op, OpKind, What};
+use crashlab::sandbox::{Sandbox, SandboxOptions};
+use crashlab::tree::{BYTES_MAX, Model, Node, NodeKind, Tree, difference, read, write_out};
 use proptest::prelude::*;
 
 fn me() -> (u32, u32) {
@@ -178,6 +179,49 @@ fn holes_are_read_as_nuls() {
     assert_eq!(**data, [0; 100_000]);
 }
 
+/// What no memory holds is an error, and neither read nor modelled.
+#[test]
+fn what_is_too_large_is_refused() {
+    let scratch = Scratch::new();
+    let large = scratch.path().join("large");
+    fs::File::create(&large).unwrap().set_len(BYTES_MAX + 1).unwrap();
+    let error = read(&scratch.path()).unwrap_err();
+    assert_eq!((error.path, error.source.kind()), (large, std::io::ErrorKind::FileTooLarge));
+
+    let (file_id, path) = (FileId(0), PathBuf::from("a"));
+    let grown = |kind| {
+        let mut model = Model::new(&tree([("a", file("text"))]));
+        let op = Op { number: 1, call: "call".into(), kind };
+        let actor = Actor { program: 0, pid: 1, tid: 1 };
+        model.apply(&Event { actor, what: What::Op(op) }).map(|()| model.tree())
+    };
+    let allocate = |mode| OpKind::Allocate {
+        file: file_id,
+        path: path.clone(),
+        mode,
+        offset: 2,
+        len: i64::MAX.cast_unsigned(),
+    };
+    let insert_range = 0x20;
+    for kind in [
+        OpKind::Truncate { file: file_id, path: path.clone(), size: BYTES_MAX + 1, by_open: false },
+        OpKind::Write {
+            file: file_id,
+            path: path.clone(),
+            offset: i64::MAX.cast_unsigned(),
+            data: Data::from(b"x".to_vec()),
+            append: false,
+        },
+        allocate(0),
+        allocate(insert_range),
+    ] {
+        let misfit = grown(kind).unwrap_err();
+        assert_eq!(misfit.what, "larger than what a tree may hold");
+    }
+    let punched = grown(allocate(libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE)).unwrap();
+    assert_eq!(punched, tree([("a", file("te\0\0"))]));
+}
+
 #[test]
 fn names_that_share_an_inode_share_their_bytes_and_a_number() {
     let scratch = Scratch::new();
@@ -212,6 +256,38 @@ fn groups_of_names_stay_apart() {
     assert_eq!(inode("a"), inode("c"));
     assert_eq!(inode("b"), inode("d"));
     assert_ne!(inode("a"), inode("b"));
+}
+
+/// Deeper than a path reaches, and than the stack of a small thread.
+#[test]
+fn depth_is_no_limit() {
+    let mut wanted = tree([("last", link("nowhere"))]);
+    let mut path = PathBuf::new();
+    for level in 0..3000 {
+        path.push("d");
+        let mode = if level % 1000 == 500 { 0o000 } else { 0o755 };
+        wanted.nodes.insert(path.clone(), node(NodeKind::Folder, mode));
+    }
+    wanted.nodes.insert(path.join("file"), file("at the bottom"));
+    let mut shared = node(NodeKind::File(Data::from(b"of two names".to_vec())), 0o000);
+    shared.hard_link = Some(0);
+    wanted.nodes.insert(path.join("shared"), shared.clone());
+    wanted.nodes.insert("shared".into(), shared);
+    let wanted = renumbered(wanted);
+    let options = SandboxOptions { plain: true, ..SandboxOptions::default() };
+    let sandbox = Sandbox::new(&options).unwrap();
+    std::thread::scope(|scope| {
+        let small = std::thread::Builder::new().stack_size(256 << 10);
+        let round_trip = || {
+            sandbox.fill(&wanted).unwrap();
+            // Twice, since the modes that were in the way must be as they were.
+            for _ in 0..2 {
+                let found = sandbox.snapshot().unwrap();
+                assert!(found == wanted, "{:?}", difference(&wanted, &found).first());
+            }
+        };
+        small.spawn_scoped(scope, round_trip).unwrap().join().unwrap();
+    });
 }
 
 #[test]

@@ -9,13 +9,14 @@ use clap_complete::Shell;
 use jiff::{Span, SpanRelativeTo};
 
 use crate::model::ModelSpec;
+use crate::model::remote::RETRIES;
 use crate::store::StoreKind;
 
 const EXIT_CODES: &str = "\
 Exit codes:
   0   done, or nothing to do
   1   the work failed, a threshold was passed, a note drifted, a file cannot be read or written
-  2   the command line is wrong
+  2   the command line is wrong, or the model's key is missing
   65  the checkpoint is damaged, or was damaged meanwhile
   75  another session holds the checkpoint, or changed, deleted or created it meanwhile: try again";
 
@@ -24,6 +25,9 @@ Exit codes, as ExecCondition= of systemd reads them:
   0    there is work
   1    there is none, or the queue is stopped
   255  this cannot be told: the checkpoint is damaged or cannot be read, or the command line is wrong";
+
+const PROVIDERS: &str =
+    "Providers (keys: ANTHROPIC_API_KEY, OPENAI_API_KEY; OLLAMA_API_KEY where needed)";
 
 /// Works through a queue of questions, one in each session, with one checkpoint file between them that survives every crash.
 #[derive(Debug, Parser)]
@@ -105,9 +109,12 @@ pub(super) struct RunArgs {
     /// Folder of Markdown files with sections `## N. Title` [default: a built-in one]
     #[arg(long, value_name = "DIR")]
     pub(super) corpus: Option<PathBuf>,
-    /// Who decides: `stub` (the first source is the answer), `stub:scripted` (a built-in script) or `stub:scripted=FILE`
+    /// Who decides: `anthropic:ID`, `openai:ID` (there, or at any server with the same API), `ollama:TAG`, `stub` (the first source is the
+    /// answer), `stub:scripted` (a built-in script) or `stub:scripted=FILE`
     #[arg(long, value_name = "MODEL", default_value = "stub")]
     pub(super) model: ModelSpec,
+    #[command(flatten)]
+    pub(super) provider: ProviderArgs,
     /// Append the steps of each session to this file, one JSON object a line
     #[arg(long, value_name = "FILE")]
     pub(super) trace: Option<PathBuf>,
@@ -119,6 +126,20 @@ pub(super) struct RunArgs {
     pub(super) max_seconds: Option<u64>,
     #[command(flatten)]
     pub(super) place: PlaceArgs,
+}
+
+/// How the server of a provider is called. Its key is no argument, since everyone can read those.
+#[derive(Debug, clap::Args)]
+pub(super) struct ProviderArgs {
+    /// The server [default: https://api.anthropic.com, https://api.openai.com/v1 or http://127.0.0.1:11434]
+    #[arg(long, value_name = "URL", help_heading = PROVIDERS)]
+    pub(super) base_url: Option<String>,
+    /// Wait no longer for the model in each session, retries and all
+    #[arg(long, value_name = "SECONDS", default_value = "120", value_parser = seconds, help_heading = PROVIDERS)]
+    pub(super) timeout: Duration,
+    /// Try again up to N times after status 429 or 5xx and broken connections
+    #[arg(long, value_name = "N", default_value_t = RETRIES, help_heading = PROVIDERS)]
+    pub(super) retries: u32,
 }
 
 #[derive(Debug, clap::Args)]
@@ -219,6 +240,15 @@ impl ValueEnum for StoreKind {
                 "check, then replace; no lock, no fsync: for study, not for work"
             }
         }))
+    }
+}
+
+/// Reads a time limit: whole seconds, at least one.
+fn seconds(text: &str) -> Result<Duration, String> {
+    match text.parse() {
+        // Moments further away than that cannot be told.
+        Ok(seconds @ 1..=4_294_967_295) => Ok(Duration::from_secs(seconds)),
+        _ => Err("expected seconds, from 1 to 4294967295".to_owned()),
     }
 }
 

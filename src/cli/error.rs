@@ -7,6 +7,7 @@ use crate::corpus::CorpusError;
 use crate::exit::Exit;
 use crate::log::LogError;
 use crate::model::ScriptError;
+use crate::model::remote::AccessError;
 use crate::queue::NotPending;
 use crate::session::SessionError;
 use crate::store::StoreError;
@@ -27,6 +28,8 @@ pub(super) enum CliError {
     Corpus(#[from] CorpusError),
     #[error(transparent)]
     Script(#[from] ScriptError),
+    #[error(transparent)]
+    Access(#[from] AccessError),
     #[error("{}: {why}", path.display())]
     NotPending { path: PathBuf, why: NotPending },
     #[error("{}: there is no checkpoint; `long-horizon run` makes one", path.display())]
@@ -40,6 +43,7 @@ impl CliError {
         match self {
             CliError::Store(error)
             | CliError::Session { source: SessionError::Store(error), .. } => of_store(error),
+            CliError::Access(_) => Exit::Usage,
             _ => Exit::Failed,
         }
     }

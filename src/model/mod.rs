@@ -1,7 +1,6 @@
-//! Models: one trait that a provider's API fits, and stubs that answer without one.
-//!
-//! A new provider is one new file here and one line in [`ModelSpec::open`](crate::model::ModelSpec::open).
+//! Models: one trait, the providers that are reached over HTTP ([`remote`]), and stubs that answer without one.
 
+pub mod remote;
 mod scripted;
 mod spec;
 mod stub;
@@ -9,14 +8,15 @@ mod stub;
 use std::fmt::Debug;
 use std::time::Instant;
 
+pub use remote::{Provider, Remote};
 pub use scripted::{ScriptError, Scripted};
-pub use spec::{ModelSpec, UnknownModel};
+pub use spec::{ModelSpec, Prepared, StubSpec, UnknownModel};
 pub use stub::Echo;
 
 /// Something that answers one request.
 pub trait Model: Debug {
-    /// The tokens that `messages` will be billed as, as well as they can be known before the call.
-    fn count_tokens(&self, messages: &[Message]) -> u64;
+    /// The tokens that a request of `messages` and `tools` will be billed as, as well as they can be known before the call.
+    fn count_tokens(&self, messages: &[Message], tools: &[Tool]) -> u64;
 
     /// One call. It must return by `request.deadline`.
     ///
@@ -104,18 +104,18 @@ pub enum Finish {
 /// Why there is no usable reply.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ModelError {
-    /// The provider answered with an error, or could not be reached.
+    /// A stub has no reply.
     #[error("the model call failed: {why}")]
     Failed {
-        /// The provider's words.
+        /// The stub's words.
         why: String,
     },
-    /// No reply by the deadline.
+    /// A stub was told to give no reply by the deadline.
     #[error("the model call timed out")]
     TimedOut,
-    /// The reply broke off before its end.
-    #[error("the model's reply was cut short")]
-    CutShort,
+    /// A provider gave no usable reply, or none in time.
+    #[error("the model call failed: {0}")]
+    Remote(Box<remote::CallError>),
 }
 
 /// What the stubs bill: a token for each four bytes of UTF-8 begun.

@@ -19,7 +19,7 @@ use indexmap::IndexMap;
 use serde_json::Value;
 
 use super::{
-    Finish, Message, Model, ModelError, Reply, Request, ToolCall, stub_tokens, stub_tokens_in,
+    Finish, Message, Model, ModelError, Reply, Request, Tool, ToolCall, stub_tokens, stub_tokens_in,
 };
 use crate::{builtin, prompt};
 
@@ -123,7 +123,7 @@ impl Scripted {
 }
 
 impl Model for Scripted {
-    fn count_tokens(&self, messages: &[Message]) -> u64 {
+    fn count_tokens(&self, messages: &[Message], _: &[Tool]) -> u64 {
         stub_tokens_in(messages)
     }
 

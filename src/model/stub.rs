@@ -1,7 +1,7 @@
 //! `stub`: answers every question with the text of its first source.
 
 use super::{
-    Finish, Message, Model, ModelError, Reply, Request, ToolCall, stub_tokens, stub_tokens_in,
+    Finish, Message, Model, ModelError, Reply, Request, Tool, ToolCall, stub_tokens, stub_tokens_in,
 };
 use crate::prompt;
 
@@ -11,7 +11,7 @@ use crate::prompt;
 pub struct Echo;
 
 impl Model for Echo {
-    fn count_tokens(&self, messages: &[Message]) -> u64 {
+    fn count_tokens(&self, messages: &[Message], _: &[Tool]) -> u64 {
         stub_tokens_in(messages)
     }
 

@@ -9,7 +9,7 @@ use long_horizon::checkpoint::Checkpoint;
 use long_horizon::clock::Clock;
 use long_horizon::corpus::Corpus;
 use long_horizon::log::{Event, Log};
-use long_horizon::model::{Echo, Message, Model, ModelError, Reply, Request, Scripted};
+use long_horizon::model::{Echo, Message, Model, ModelError, Reply, Request, Scripted, Tool};
 use long_horizon::session::{Limits, Outcome, Session, SessionError, Worked};
 use long_horizon::store::{self, Store, StoreKind};
 use long_horizon::trace::Trace;
@@ -118,7 +118,7 @@ pub(crate) fn worked(outcome: Outcome) -> Worked {
 pub(crate) struct Never;
 
 impl Model for Never {
-    fn count_tokens(&self, _: &[Message]) -> u64 {
+    fn count_tokens(&self, _: &[Message], _: &[Tool]) -> u64 {
         10
     }
 
@@ -145,8 +145,8 @@ impl std::fmt::Debug for Meanwhile<'_> {
 }
 
 impl Model for Meanwhile<'_> {
-    fn count_tokens(&self, messages: &[Message]) -> u64 {
-        Echo.count_tokens(messages)
+    fn count_tokens(&self, messages: &[Message], tools: &[Tool]) -> u64 {
+        Echo.count_tokens(messages, tools)
     }
 
     fn complete(&self, request: &Request<'_>) -> Result<Reply, ModelError> {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use long_horizon::checkpoint::Checkpoint;
 use long_horizon::choice::Choice;
 use long_horizon::corpus::Corpus;
-use long_horizon::model::{Echo, Message, Model, ModelError, Reply, Request};
+use long_horizon::model::{Echo, Message, Model, ModelError, Reply, Request, Tool};
 use long_horizon::session::{Limits, Outcome, Session};
 use long_horizon::store::{Holder, Loaded, Store, StoreError, Transaction, Wait};
 use long_horizon::trace::Trace;
@@ -87,7 +87,7 @@ fn a_session_begins_no_call_that_its_budget_might_not_cover() {
     #[derive(Debug)]
     struct Ten;
     impl Model for Ten {
-        fn count_tokens(&self, _: &[Message]) -> u64 {
+        fn count_tokens(&self, _: &[Message], _: &[Tool]) -> u64 {
             10
         }
         fn complete(&self, request: &Request<'_>) -> Result<Reply, ModelError> {

@@ -1,10 +1,13 @@
 //! `crashlab record`: the op log of one undisturbed run.
 
+use std::path::Path;
+
 use super::plan::RecordPlan;
 use super::{Code, Output, output};
 use crate::recording::Recording;
 use crate::run::{LabError, Settings, Stage, build};
 use crate::trace::describe;
+use crate::tree::unaccounted;
 
 /// Records the scenario's subject and prints what it did, an event a line.
 pub(super) fn record(plan: &RecordPlan, out: &mut Output<'_>) -> Code {
@@ -33,13 +36,21 @@ fn print(plan: &RecordPlan, recording: &Recording, out: &mut Output<'_>) -> Code
             false => out.line(&describe(event)),
         }
     }
-    let end = &recording.trace.ends[0];
+    // Before all else: a gap can be why the run ended as it did.
     for gap in &recording.trace.gaps {
-        output::complain(&format!("not seen: {}", gap.what));
+        let whole = Path::new("");
+        let path = gap.path.as_deref().filter(|path| *path != whole);
+        let path = path.map(|path| format!(" ({})", path.display())).unwrap_or_default();
+        output::complain(&format!("not seen: {}{path}", gap.what));
     }
+    let unseen = unaccounted(&recording.before, &recording.trace.events, &recording.after);
+    if let Some(what) = &unseen {
+        output::complain(what);
+    }
+    let end = &recording.trace.ends[0];
     if !end.exit.success() {
         output::complain(&format!("the subject ended with {}", end.exit));
         return Code::Wrong;
     }
-    Code::Held
+    if unseen.is_some() { Code::NotMeasured } else { Code::Held }
 }

@@ -13,7 +13,7 @@ use crate::recording::{Recording, Trace};
 use crate::sandbox::{Sandbox, SandboxOptions};
 use crate::scenario::{CommandLine, Scenario};
 use crate::subject::Program;
-use crate::trace::{Director, Options, TraceError, Undisturbed};
+use crate::trace::{Budget, Director, Options, TraceError, Undisturbed};
 use crate::tree::{self, Tree};
 
 /// A sandbox with the rules of one scenario.
@@ -106,7 +106,7 @@ impl<'a> Stage<'a> {
         self.sandbox.fill(tree)?;
         let programs: Vec<Program> = commands.iter().map(|command| self.program(command)).collect();
         let time_limit = Duration::from_secs(self.scenario.subject.time_limit);
-        let options = Options { time_limit, reads, pin: self.pin.get() };
+        let options = Options { time_limit, reads, budget: Budget::default(), pin: self.pin.get() };
         let trace = crate::trace::run(&programs, &self.sandbox, &options, director)
             .map_err(|error| self.named(error))?;
         check_interrupt()?;

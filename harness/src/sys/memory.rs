@@ -6,24 +6,32 @@ use nix::sys::uio::{RemoteIoVec, process_vm_readv};
 use nix::unistd::Pid;
 
 const PAGE: u64 = 4096;
+/// So much is read at a time.
+const LARGEST_PIECE: usize = 1 << 20;
 
 /// Reads up to `len` bytes; fewer where the memory ends, none where there is no memory.
 pub(crate) fn read(tid: i32, address: u64, len: usize) -> Vec<u8> {
-    let mut bytes = vec![0; len];
-    let mut done = 0;
+    let mut bytes = Vec::new();
+    read_more(tid, address, len, &mut bytes);
+    bytes
+}
+
+/// Appends up to `len` bytes; tells whether they were all there. A program may name any length: no more is taken from
+/// the lab's own memory than there is to read.
+fn read_more(tid: i32, address: u64, len: usize, bytes: &mut Vec<u8>) -> bool {
+    let (start, mut done) = (bytes.len(), 0);
     while done < len {
-        let remote = RemoteIoVec { base: address as usize + done, len: len - done };
-        match process_vm_readv(
-            Pid::from_raw(tid),
-            &mut [IoSliceMut::new(&mut bytes[done..])],
-            &[remote],
-        ) {
+        let piece = (len - done).min(LARGEST_PIECE);
+        bytes.resize(start + done + piece, 0);
+        let remote = RemoteIoVec { base: (address as usize).wrapping_add(done), len: piece };
+        let local = &mut [IoSliceMut::new(&mut bytes[start + done..])];
+        match process_vm_readv(Pid::from_raw(tid), local, &[remote]) {
             Ok(0) | Err(_) => break,
             Ok(count) => done += count,
         }
     }
-    bytes.truncate(done);
-    bytes
+    bytes.truncate(start + done);
+    done == len
 }
 
 /// Reads exactly `N` bytes.
@@ -58,14 +66,12 @@ pub(crate) fn read_string(tid: i32, address: u64, limit: usize) -> Option<Vec<u8
     None
 }
 
-/// Reads the pieces that a vector of `count` pairs (address, length) names, one after another.
-pub(crate) fn read_vector(tid: i32, vector: &[(u64, u64)]) -> Vec<u8> {
+/// Reads the pieces that a vector of pairs (address, length) names, one after another, together up to `limit` bytes.
+pub(crate) fn read_vector(tid: i32, vector: &[(u64, u64)], limit: usize) -> Vec<u8> {
     let mut bytes = Vec::new();
     for (address, len) in vector {
-        let piece = read(tid, *address, *len as usize);
-        let whole = piece.len() as u64 == *len;
-        bytes.extend_from_slice(&piece);
-        if !whole {
+        let len = usize::try_from(*len).unwrap_or(usize::MAX).min(limit - bytes.len());
+        if !read_more(tid, *address, len, &mut bytes) {
             break;
         }
     }

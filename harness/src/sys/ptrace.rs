@@ -160,6 +160,26 @@ impl Stopped {
 
     /// Changes an argument of the call at whose entry it stands.
     pub(crate) fn set_argument(&self, index: usize, value: u64) -> Result<(), Gone> {
+        self.change_registers(|registers| arch::set_argument(registers, index, value))
+    }
+
+    /// Goes on without the call at whose entry it stands, which is answered with this error number.
+    pub(crate) fn refuse(self, errno: i32) -> Result<(), Gone> {
+        self.change_registers(|registers| arch::answer(registers, -i64::from(errno)))?;
+        if let Some(note) = arch::CALL_NUMBER_NOTE {
+            let mut none: libc::c_int = -1;
+            let mut vector =
+                libc::iovec { iov_base: (&raw mut none).cast(), iov_len: size_of::<libc::c_int>() };
+            let vector = &raw mut vector as usize;
+            request_or_gone(libc::PTRACE_SETREGSET, self.tid, note, vector)?;
+        }
+        self.go(0)
+    }
+
+    fn change_registers(
+        &self,
+        change: impl FnOnce(&mut libc::user_regs_struct),
+    ) -> Result<(), Gone> {
         let mut registers = MaybeUninit::<libc::user_regs_struct>::zeroed();
         let mut vector = libc::iovec {
             iov_base: registers.as_mut_ptr().cast(),
@@ -169,7 +189,7 @@ impl Stopped {
         request_or_gone(libc::PTRACE_GETREGSET, self.tid, note, &raw mut vector as usize)?;
         // SAFETY: the structure is plain data, for which zeroes are valid, and the kernel filled it.
         let mut registers = unsafe { registers.assume_init() };
-        arch::set_argument(&mut registers, index, value);
+        change(&mut registers);
         vector.iov_base = (&raw mut registers).cast();
         request_or_gone(libc::PTRACE_SETREGSET, self.tid, note, &raw mut vector as usize)?;
         Ok(())

@@ -2,7 +2,8 @@
 
 use crate::sys::arch;
 
-fn state(tid: i32) -> Option<char> {
+/// The letter of `/proc/TID/stat`; `None` where there is no such thread.
+pub(super) fn state(tid: i32) -> Option<char> {
     let text = std::fs::read_to_string(format!("/proc/{tid}/stat")).ok()?;
     // The name in parentheses can hold anything, also a parenthesis.
     text.rsplit_once(") ")?.1.chars().next()

@@ -105,6 +105,16 @@ calls! {
     ExitGroup = libc::SYS_exit_group, "exit_group";
     Execve = libc::SYS_execve, "execve";
     Execveat = libc::SYS_execveat, "execveat";
+    Kill = libc::SYS_kill, "kill";
+    Tkill = libc::SYS_tkill, "tkill";
+    Tgkill = libc::SYS_tgkill, "tgkill";
+    RtSigqueueinfo = libc::SYS_rt_sigqueueinfo, "rt_sigqueueinfo";
+    RtTgsigqueueinfo = libc::SYS_rt_tgsigqueueinfo, "rt_tgsigqueueinfo";
+    PidfdSendSignal = libc::SYS_pidfd_send_signal, "pidfd_send_signal";
+    Ptrace = libc::SYS_ptrace, "ptrace";
+    ProcessVmWritev = libc::SYS_process_vm_writev, "process_vm_writev";
+    Chroot = libc::SYS_chroot, "chroot";
+    PivotRoot = libc::SYS_pivot_root, "pivot_root";
     Prctl = libc::SYS_prctl, "prctl";
     IoUringSetup = libc::SYS_io_uring_setup, "io_uring_setup";
     IoSetup = libc::SYS_io_setup, "io_setup";
@@ -137,6 +147,11 @@ const LOCK_COMMANDS: &[u32] = &[
     libc::F_OFD_SETLKW as u32,
 ];
 
+/// The signal that only asks whether there is somebody.
+const PROBE: &[u32] = &[0];
+
+const ATTACHING: &[u32] = &[libc::PTRACE_ATTACH, libc::PTRACE_SEIZE];
+
 impl Call {
     /// The call with this number.
     pub(super) fn from_number(number: u64) -> Option<Call> {
@@ -164,6 +179,11 @@ impl Call {
             Call::Ioctl => Check::NoneOf { argument: 1, values: HARMLESS_IOCTLS },
             Call::Fcntl => Check::OneOf { argument: 1, values: LOCK_COMMANDS },
             Call::Prctl => Check::OneOf { argument: 0, values: &[libc::PR_SET_DUMPABLE as u32] },
+            Call::Kill | Call::Tkill | Call::RtSigqueueinfo | Call::PidfdSendSignal => {
+                Check::NoneOf { argument: 1, values: PROBE }
+            }
+            Call::Tgkill | Call::RtTgsigqueueinfo => Check::NoneOf { argument: 2, values: PROBE },
+            Call::Ptrace => Check::OneOf { argument: 0, values: ATTACHING },
             Call::Clone => Check::AnyBit { argument: 0, bits: libc::CLONE_UNTRACED as u32 },
             // Both hand work to the kernel that no later call shows; run times fall back to plain calls.
             Call::IoUringSetup | Call::IoSetup => Check::Refuse(libc::ENOSYS as u16),

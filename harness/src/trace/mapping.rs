@@ -42,9 +42,13 @@ pub(super) struct Change {
     pub(super) bytes: Vec<u8>,
 }
 
+/// How far a file is compared, up to a place in it.
+fn compared(end: u64) -> usize {
+    end.min(LARGEST) as usize
+}
+
 fn content(handle: &File) -> io::Result<Vec<u8>> {
-    let size = handle.metadata()?.size();
-    let mut bytes = vec![0; size.min(LARGEST) as usize];
+    let mut bytes = vec![0; compared(handle.metadata()?.size())];
     handle.read_exact_at(&mut bytes, 0)?;
     Ok(bytes)
 }
@@ -119,11 +123,12 @@ impl Mappings {
         };
         match kind {
             OpKind::Write { offset, data: Data(bytes), .. } => {
-                let end = *offset as usize + bytes.len();
+                let start = compared(*offset);
+                let end = compared(offset.saturating_add(bytes.len() as u64));
                 mapped.content.resize(mapped.content.len().max(end), 0);
-                mapped.content[*offset as usize..end].copy_from_slice(bytes);
+                mapped.content[start..end].copy_from_slice(&bytes[..end - start]);
             }
-            OpKind::Truncate { size, .. } => mapped.content.resize(*size as usize, 0),
+            OpKind::Truncate { size, .. } => mapped.content.resize(compared(*size), 0),
             _ => mapped.content = content(&mapped.handle).unwrap_or_default(),
         }
     }
@@ -188,6 +193,34 @@ fn line(text: &str) -> Option<Line> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// It can grow after it was mapped, also by a hole that no memory holds.
+    #[test]
+    fn no_more_is_kept_than_is_compared() {
+        let handle = tempfile::tempfile().unwrap();
+        handle.set_len(3).unwrap();
+        let file = FileId(0);
+        let mapped = Mapped { file, content: content(&handle).unwrap(), handle, pid: 1 };
+        let mut mappings = Mappings { files: vec![mapped], compared: 0 };
+        let write = |offset| OpKind::Write {
+            file,
+            path: "a".into(),
+            offset,
+            data: Data(b"text".as_slice().into()),
+            append: false,
+        };
+        mappings.note(&write(2));
+        assert_eq!(mappings.files[0].content, b"\0\0text");
+        for kind in [
+            write(LARGEST - 2),
+            write(1 << 50),
+            OpKind::Truncate { file, path: "a".into(), size: 1 << 50, by_open: false },
+        ] {
+            mappings.note(&kind);
+            assert_eq!(mappings.files[0].content.len() as u64, LARGEST);
+        }
+        assert!(mappings.files[0].content.ends_with(b"\0\0te"));
+    }
 
     #[test]
     fn differences_are_cut_at_pages() {

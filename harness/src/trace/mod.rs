@@ -1,5 +1,6 @@
 //! The tracer: runs programs under ptrace and a seccomp filter, and writes down what they do to the watched folder.
 
+use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
@@ -13,6 +14,7 @@ use crate::subject::{End, Exit, OUTPUT_LIMIT, Program};
 use crate::sys::ptrace;
 
 mod blocked;
+mod budget;
 mod calls;
 mod decode;
 mod line;
@@ -20,12 +22,14 @@ mod lives;
 mod mapping;
 mod names;
 mod output;
+mod outsiders;
 mod resolve;
 mod spawn;
 mod tracer;
 mod turns;
 mod world;
 
+pub use budget::Budget;
 pub use line::describe;
 
 use output::{Collected, Collector};
@@ -41,6 +45,8 @@ pub struct Options {
     pub time_limit: Duration,
     /// Reads of watched files are of interest too (costs a stop for each read of any file).
     pub reads: bool,
+    /// How much of the run is kept in memory.
+    pub budget: Budget,
     /// Pin the tracer and what it traces to this processor.
     pub pin: Option<usize>,
 }
@@ -129,6 +135,9 @@ pub enum TraceError {
 /// is left when this returns. Programs have a session of their own without a controlling terminal. All of them stand
 /// before their first instruction when the first [`Director::start`] is asked.
 ///
+/// Signals and other harm that they aim at processes outside of the run are answered with EPERM, and are gaps. A run that
+/// uses up its [`Budget`], or has too many processes at a time, is ended with a gap.
+///
 /// The calling thread traces, and waits for all its children while it does: it must have no other child that somebody
 /// else wants to wait for. Several threads can each make a run at the same time.
 ///
@@ -159,7 +168,7 @@ pub fn run(
         pids.iter().for_each(|pid| spawn::end(*pid));
         TraceError::Unavailable { what: "start a thread for the output".into(), source }
     })?;
-    let mut tracer = Tracer::new(director, world, &pids, begun, &collector);
+    let mut tracer = Tracer::new(director, world, &pids, begun, &collector, options.budget);
     let outcome = tracer.run(stops, strangers);
     if outcome.is_err() {
         tracer.threads.values().for_each(|thread| spawn::end(thread.process));
@@ -220,7 +229,8 @@ fn ends(
 /// What the watched folder holds before anything runs.
 fn look_around(started: &[Started], sandbox: &Sandbox, options: &Options) -> World {
     let tid = started.first().map_or(0, |one| one.stop.tid());
-    let view = View { tid, watched: sandbox.seen() };
+    let lost = Cell::new(false);
+    let view = View { tid, watched: sandbox.seen(), lost: &lost };
     let watched = view.canonical(sandbox.seen()).unwrap_or_else(|| sandbox.seen().to_owned());
     let at = view.reachable(&watched);
     let streams = started
@@ -233,10 +243,12 @@ fn look_around(started: &[Started], sandbox: &Sandbox, options: &Options) -> Wor
     let mut world = World {
         device: nix::sys::stat::stat(&at).map_or(0, |stat| stat.st_dev),
         watched,
+        lost: Cell::new(false),
         names: names::Names::default(),
         writable: BTreeSet::new(),
         mappings: mapping::Mappings::default(),
         reads: options.reads,
+        room: options.budget.bytes,
         streams,
     };
     world.scan(&at, std::path::Path::new(""));
@@ -250,6 +262,7 @@ impl<'a> Tracer<'a> {
         pids: &[i32],
         begun: Instant,
         collector: &'a Collector,
+        budget: Budget,
     ) -> Tracer<'a> {
         let running = |main: &i32| Running {
             main: *main,
@@ -269,6 +282,7 @@ impl<'a> Tracer<'a> {
             programs: pids.iter().map(running).collect(),
             events: Vec::new(),
             gaps: Vec::new(),
+            budget,
             last_op: 0,
             inside: None,
             queue: std::collections::VecDeque::new(),

@@ -1,5 +1,6 @@
 //! Paths and descriptors as the traced program sees them, which can be another mount namespace and another root.
 
+use std::cell::Cell;
 use std::ffi::{OsStr, OsString};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -100,6 +101,8 @@ pub(super) struct View<'a> {
     pub(super) tid: i32,
     /// The watched folder, as the program sees it, without links.
     pub(super) watched: &'a Path,
+    /// Set where the kernel would not tell a path, since it is longer than the kernel tells any (4,096 bytes).
+    pub(super) lost: &'a Cell<bool>,
 }
 
 /// Whether the lab may look at a thread's descriptors.
@@ -196,12 +199,20 @@ impl<'a> View<'a> {
 
     /// A link in `/proc/TID`, as the program would see it.
     fn link(&self, name: &str) -> Option<PathBuf> {
-        let path = std::fs::read_link(format!("/proc/{}/{name}", self.tid)).ok()?;
+        let path = self.told(&format!("/proc/{}/{name}", self.tid))?;
         let root = std::fs::read_link(format!("/proc/{}/root", self.tid)).ok()?;
         match path.strip_prefix(&root) {
             Ok(rest) => Some(Path::new("/").join(rest)),
             Err(_) => Some(path),
         }
+    }
+
+    fn told(&self, link: &str) -> Option<PathBuf> {
+        let path = std::fs::read_link(link);
+        if path.as_ref().is_err_and(|error| error.raw_os_error() == Some(libc::ENAMETOOLONG)) {
+            self.lost.set(true);
+        }
+        path.ok()
     }
 
     fn absolute(&self, folder: i32, path: &Path) -> Option<PathBuf> {
@@ -269,7 +280,7 @@ impl<'a> View<'a> {
 
     /// The path of a folder that the lab has open, as the program would see it.
     fn where_is(&self, folder: &OwnedFd) -> Option<PathBuf> {
-        let path = std::fs::read_link(format!("/proc/self/fd/{}", folder.as_raw_fd())).ok()?;
+        let path = self.told(&format!("/proc/self/fd/{}", folder.as_raw_fd()))?;
         let root = std::fs::read_link(format!("/proc/{}/root", self.tid)).ok()?;
         Some(path.strip_prefix(&root).map_or(path.clone(), |rest| Path::new("/").join(rest)))
     }

@@ -9,6 +9,7 @@ use crate::recording::Gap;
 use crate::subject::{Exit, OUTPUT_LIMIT};
 use crate::sys::process;
 use crate::sys::ptrace::{self, News, Stopped, Tid, Why};
+use crate::trace::budget::{self, Budget};
 use crate::trace::decode::Pending;
 use crate::trace::output::Collector;
 use crate::trace::resolve;
@@ -82,6 +83,7 @@ pub(super) struct Tracer<'a> {
     pub(super) programs: Vec<Running>,
     pub(super) events: Vec<Event>,
     pub(super) gaps: Vec<Gap>,
+    pub(super) budget: Budget,
     /// The last number given to an op.
     pub(super) last_op: u32,
     /// Who is inside a call that nobody else may overlap.
@@ -196,8 +198,9 @@ impl Tracer<'_> {
                 }
                 Done::Gap { what, path } => {
                     self.gap(what, path);
-                    Step::Go
+                    self.unless_full()
                 }
+                Done::TooMuch => self.wrote_too_much(),
                 Done::Sweep => self.sweep(actor),
             };
             step = stronger(step, next);
@@ -210,6 +213,10 @@ impl Tracer<'_> {
     }
 
     fn op(&mut self, actor: Actor, call: &str, kind: OpKind) -> Step {
+        let Some(room) = self.world.room.checked_sub(budget::kept(&kind)) else {
+            return self.wrote_too_much();
+        };
+        self.world.room = room;
         self.last_op += 1;
         self.world.mappings.note(&kind);
         self.emit(actor, What::Op(Op { number: self.last_op, call: call.to_owned(), kind }))
@@ -230,7 +237,7 @@ impl Tracer<'_> {
         let event = Event { actor, what };
         let step = if self.killed { Step::Go } else { self.director.after(&event) };
         self.events.push(event);
-        step
+        stronger(step, self.unless_full())
     }
 
     /// Writes down that something was not seen.

@@ -6,7 +6,7 @@ use crate::sys::{memory, seccomp};
 use crate::trace::calls::Call;
 use crate::trace::decode::{Ask, Pending};
 use crate::trace::tracer::{State, Tracer, stronger};
-use crate::trace::{Standing, Step, blocked};
+use crate::trace::{Standing, Step, blocked, budget};
 
 /// Results that mean "interrupted, will be entered again": no result at all.
 const RESTARTS: [i64; 4] = [-512, -513, -514, -516];
@@ -34,6 +34,12 @@ impl Tracer<'_> {
         let Some(call) = Call::from_number(entry.number) else {
             return self.go(stop, 0);
         };
+        if let Some(what) = self.aims_outside(tid, call, &entry.args) {
+            self.gap_once(&what, None);
+            self.set(tid, State::Running);
+            let _ = stop.refuse(libc::EPERM);
+            return;
+        }
         match call {
             Call::Clone | Call::Clone3 => {
                 keep_traced(&stop, call, &entry);
@@ -50,10 +56,27 @@ impl Tracer<'_> {
             Call::ExitGroup | Call::Execve | Call::Execveat => return self.go(stop, 0),
             _ => {}
         }
-        match (Ask { tid, call, args: entry.args, world: &self.world }).decode() {
+        self.attend(stop, call, &entry);
+    }
+
+    /// Lets a call run on that is of no interest, and any other in when it is its turn.
+    fn attend(&mut self, stop: Stopped, call: Call, entry: &Entry) {
+        let tid = stop.tid();
+        let decoded = Ask { tid, call, args: entry.args, world: &self.world }.decode();
+        if self.world.lost.take() {
+            self.gap_once(
+                "below a path of more than 4096 bytes, which the kernel does not tell",
+                None,
+            );
+        }
+        match decoded {
             None => self.go(stop, 0),
             Some(pending) if pending.alone && self.inside.is_some() => self.wait_at_entry(stop),
-            Some(pending) => self.let_in(stop, pending, &entry),
+            Some(pending) if pending.preview.as_ref().map_or(0, budget::kept) > self.world.room => {
+                let step = self.wrote_too_much();
+                self.follow(stop, step);
+            }
+            Some(pending) => self.let_in(stop, pending, entry),
         }
     }
 

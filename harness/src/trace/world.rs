@@ -1,5 +1,6 @@
 //! What the tracer knows about the watched folder and the run's outputs while the run goes on.
 
+use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
@@ -9,6 +10,7 @@ use crate::op::{FileId, OpKind, Stream, What};
 use crate::trace::mapping::Mappings;
 use crate::trace::names::{Inode, Names};
 use crate::trace::resolve::{Descriptor, View, descriptor, inode, kind, stat_fd};
+use crate::tree::Top;
 
 /// What a finished call gives.
 #[derive(Debug)]
@@ -24,6 +26,8 @@ pub(super) enum Done {
         /// Where.
         path: Option<PathBuf>,
     },
+    /// More was written than the log may keep.
+    TooMuch,
     /// Descriptors were closed: look whether one was the last that was open for writing.
     Sweep,
 }
@@ -33,6 +37,8 @@ pub(super) enum Done {
 pub(super) struct World {
     /// The watched folder as the programs see it, without links.
     pub(super) watched: PathBuf,
+    /// A path was longer than the kernel tells, so that nobody knows whether it is in the watched folder.
+    pub(super) lost: Cell<bool>,
     /// The file system that it is on.
     pub(super) device: u64,
     /// Its files.
@@ -43,6 +49,8 @@ pub(super) struct World {
     pub(super) mappings: Mappings,
     /// Reads are of interest.
     pub(super) reads: bool,
+    /// So many more written bytes the log may keep.
+    pub(super) room: usize,
     /// The ends of the run's outputs in the hands of its programs.
     pub(super) streams: Vec<(Inode, usize, Stream)>,
 }
@@ -50,7 +58,7 @@ pub(super) struct World {
 impl World {
     /// The eyes of a thread.
     pub(super) fn view(&self, tid: i32) -> View<'_> {
-        View { tid, watched: &self.watched }
+        View { tid, watched: &self.watched, lost: &self.lost }
     }
 
     /// The watched regular file behind a descriptor.
@@ -94,13 +102,22 @@ impl World {
             self.names.meet(inode(&stat), path);
             return;
         }
-        let Ok(entries) = std::fs::read_dir(at) else {
+        let Ok(mut top) = Top::open(at) else {
             return;
         };
-        let mut names: Vec<_> = entries.filter_map(|entry| Some(entry.ok()?.file_name())).collect();
-        names.sort(); // so that numbers do not depend on the file system's order
-        for name in names {
-            self.scan(&at.join(&name), &path.join(&name));
+        let mut folders = vec![PathBuf::new()];
+        while let Some(relative) = folders.pop() {
+            let Ok(folder) = top.folder(&relative) else {
+                continue;
+            };
+            for name in folder.names().unwrap_or_default() {
+                let below = relative.join(&name);
+                match nix::sys::stat::lstat(&folder.entry(&name)) {
+                    Ok(stat) if kind(&stat) == libc::S_IFDIR => folders.push(below),
+                    Ok(stat) => drop(self.names.meet(inode(&stat), &path.join(below))),
+                    Err(_) => {}
+                }
+            }
         }
     }
 

@@ -8,11 +8,16 @@ use crate::op::Data;
 
 mod diff;
 mod model;
+mod reach;
 mod snapshot;
 
 pub use diff::{Change, Difference, compare_bytes, difference};
 pub use model::{Inode, Misfit, Model, unaccounted};
+pub(crate) use reach::Top;
 pub use snapshot::{SnapshotError, read, read_own, write_out};
+
+/// A tree is kept in memory with all of its bytes, holes too, so that no folder with more than this is read.
+pub const BYTES_MAX: u64 = 1 << 30;
 
 /// A folder and all below it. Keys are relative; the folder itself is the empty path.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::ffi::{OsStr, OsString};
 use std::path::{Component, Path, PathBuf};
 
-use super::{Node, NodeKind, Tree};
+use super::{BYTES_MAX, Node, NodeKind, Tree};
 use crate::op::{Data, Event, FileId, Op, OpKind, What};
 
 /// The number of an inode within one model.
@@ -139,9 +139,10 @@ impl Model {
                 path.as_ref().map_or(Ok(()), |path| self.name_new(path, inode))
             }
             OpKind::Write { file, path, offset, data, .. } => {
-                let bytes = self.bytes_mut(*file, path)?;
                 let start = *offset as usize;
-                let end = start + data.len();
+                let end = fitting(offset.saturating_add(data.len() as u64))
+                    .map_err(|what| (path.clone(), what))?;
+                let bytes = self.bytes_mut(*file, path)?;
                 if bytes.len() < end {
                     bytes.resize(end, 0);
                 }
@@ -149,7 +150,8 @@ impl Model {
                 Ok(())
             }
             OpKind::Truncate { file, path, size, .. } => {
-                self.bytes_mut(*file, path)?.resize(*size as usize, 0);
+                let size = fitting(*size).map_err(|what| (path.clone(), what))?;
+                self.bytes_mut(*file, path)?.resize(size, 0);
                 Ok(())
             }
             OpKind::Allocate { file, path, mode, offset, len } => {
@@ -412,6 +414,11 @@ fn parts(path: &Path) -> Option<Vec<OsString>> {
         .collect()
 }
 
+/// A size that a file in memory may have.
+fn fitting(size: u64) -> std::result::Result<usize, &'static str> {
+    if size <= BYTES_MAX { Ok(size as usize) } else { Err("larger than what a tree may hold") }
+}
+
 /// What `fallocate(2)` does to the bytes, by its mode.
 fn allocate(
     bytes: &mut Vec<u8>,
@@ -419,7 +426,8 @@ fn allocate(
     offset: usize,
     len: usize,
 ) -> std::result::Result<(), &'static str> {
-    let end = offset + len;
+    // A hole may reach beyond all ends.
+    let end = offset.saturating_add(len);
     if mode & COLLAPSE_RANGE != 0 {
         if end >= bytes.len() {
             return Err("the collapsed range reaches the end of the file");
@@ -431,11 +439,12 @@ fn allocate(
         if offset >= bytes.len() {
             return Err("the inserted range begins at the end of the file");
         }
+        fitting(bytes.len().saturating_add(len) as u64)?;
         bytes.splice(offset..offset, std::iter::repeat_n(0, len));
         return Ok(());
     }
     if mode & KEEP_SIZE == 0 && bytes.len() < end {
-        bytes.resize(end, 0);
+        bytes.resize(fitting(end as u64)?, 0);
     }
     if mode & (PUNCH_HOLE | ZERO_RANGE) != 0 {
         let until = end.min(bytes.len());

@@ -8,7 +8,8 @@ use std::path::{Component, Path, PathBuf};
 
 use nix::sys::stat::{Mode, SFlag, mknod};
 
-use super::{Node, NodeKind, Tree};
+use super::reach::{Folder, Top};
+use super::{BYTES_MAX, Node, NodeKind, Tree};
 use crate::op::Data;
 use crate::sys::xattr;
 
@@ -39,7 +40,7 @@ type Inode = (u64, u64);
 ///
 /// # Errors
 ///
-/// [`SnapshotError`] with the path that could not be read.
+/// [`SnapshotError`] with the path that could not be read, also where the files up to it hold more than [`BYTES_MAX`].
 pub fn read(root: &Path) -> Result<Tree, SnapshotError> {
     read_with(root, false)
 }
@@ -49,7 +50,7 @@ pub fn read(root: &Path) -> Result<Tree, SnapshotError> {
 ///
 /// # Errors
 ///
-/// [`SnapshotError`] with the path that could not be read.
+/// As [`read`].
 pub fn read_own(root: &Path) -> Result<Tree, SnapshotError> {
     read_with(root, true)
 }
@@ -59,66 +60,140 @@ fn read_with(root: &Path, lift: bool) -> Result<Tree, SnapshotError> {
     if !found.is_dir() {
         return Err(failed("read", root)(io::Error::from(io::ErrorKind::NotADirectory)));
     }
-    let mut reader = Reader { root, lift, entries: Vec::new(), contents: HashMap::new() };
-    reader.entry(PathBuf::new(), root)?;
-    Ok(Tree::from_identities(reader.entries))
+    let mut reader = Reader {
+        place: Place::open(root, "read")?,
+        lift,
+        room: BYTES_MAX,
+        closed: Vec::new(),
+        entries: Vec::new(),
+        contents: HashMap::new(),
+    };
+    reader.all()?;
+    Ok(Tree::from_identities(std::mem::take(&mut reader.entries)))
+}
+
+/// A folder on the disk with all that is below it, however deep.
+struct Place<'a> {
+    root: &'a Path,
+    top: Top,
+}
+
+/// An entry on the disk: its whole path, for people, and one that the kernel takes.
+struct Spot {
+    full: PathBuf,
+    at: PathBuf,
+    /// What the short path goes through.
+    _parent: Option<Folder>,
+}
+
+impl<'a> Place<'a> {
+    fn open(root: &'a Path, what: &'static str) -> Result<Place<'a>, SnapshotError> {
+        Ok(Place { root, top: Top::open(root).map_err(failed(what, root))? })
+    }
+
+    /// The entry at a relative path, which need not be there yet; `what` is to be done with it.
+    fn spot(&mut self, relative: &Path, what: &'static str) -> Result<Spot, SnapshotError> {
+        let Some(name) = relative.file_name() else {
+            let at = self.root.to_owned();
+            return Ok(Spot { full: at.clone(), at, _parent: None });
+        };
+        let full = self.root.join(relative);
+        let parent = self.top.parent(relative).map_err(failed(what, &full))?;
+        Ok(Spot { full, at: parent.entry(name), _parent: Some(parent) })
+    }
+}
+
+impl Spot {
+    fn failed(&self, what: &'static str) -> impl FnOnce(io::Error) -> SnapshotError {
+        failed(what, &self.full)
+    }
+
+    fn set_mode(&self, mode: u32) -> io::Result<()> {
+        fs::set_permissions(&self.at, fs::Permissions::from_mode(mode))
+    }
 }
 
 struct Reader<'a> {
-    root: &'a Path,
+    place: Place<'a>,
     /// Modes that forbid the reading are lifted meanwhile.
     lift: bool,
+    /// So many more bytes a tree may hold.
+    room: u64,
+    /// Folders whose modes were lifted, with these modes: all below them is still to be read.
+    closed: Vec<(PathBuf, u32)>,
     entries: Vec<(PathBuf, Node, Inode)>,
     /// Content of files that have several names, so that it is read and kept once.
     contents: HashMap<Inode, Data>,
 }
 
+impl Drop for Reader<'_> {
+    fn drop(&mut self) {
+        // From below, since a mode can forbid the way to what is inside.
+        while let Some((relative, mode)) = self.closed.pop() {
+            if let Ok(spot) = self.place.spot(&relative, "close") {
+                put_back(&spot, mode);
+            }
+        }
+    }
+}
+
 impl Reader<'_> {
-    /// Adds the entry at `full`, which is `relative` in the tree, and all below it.
-    fn entry(&mut self, relative: PathBuf, full: &Path) -> Result<(), SnapshotError> {
-        let metadata = fs::symlink_metadata(full).map_err(failed("read", full))?;
-        let identity = (metadata.dev(), metadata.ino());
-        let _lifted = if self.lift { Lifted::new(full, &metadata)? } else { None };
-        let kind = self.kind(full, &metadata, identity)?;
+    fn all(&mut self) -> Result<(), SnapshotError> {
+        self.entry(PathBuf::new())?;
+        let mut folders = vec![PathBuf::new()];
+        while let Some(relative) = folders.pop() {
+            let full = self.place.root.join(&relative);
+            let names = self.place.top.folder(&relative).and_then(|folder| folder.names());
+            for name in names.map_err(failed("read", &full))? {
+                let below = relative.join(name);
+                if self.entry(below.clone())? {
+                    folders.push(below);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds the entry at a path; tells whether it is a folder.
+    fn entry(&mut self, relative: PathBuf) -> Result<bool, SnapshotError> {
+        let spot = self.place.spot(&relative, "read")?;
+        let metadata = fs::symlink_metadata(&spot.at).map_err(spot.failed("read"))?;
+        let closed = if self.lift { lift(&spot, &metadata)? } else { None };
+        let node = self.node(&spot, &metadata);
+        match closed {
+            Some(mode) if metadata.is_dir() => self.closed.push((relative.clone(), mode)),
+            Some(mode) => put_back(&spot, mode),
+            None => {}
+        }
+        self.entries.push((relative, node?, (metadata.dev(), metadata.ino())));
+        Ok(metadata.is_dir())
+    }
+
+    fn node(&mut self, spot: &Spot, metadata: &fs::Metadata) -> Result<Node, SnapshotError> {
+        let kind = self.kind(spot, metadata)?;
         let xattrs = match kind {
             // The kernel allows this space for these two kinds alone.
-            NodeKind::File(_) | NodeKind::Folder => user_attributes(full)?,
+            NodeKind::File(_) | NodeKind::Folder => user_attributes(spot)?,
             _ => BTreeMap::new(),
         };
-        let is_folder = kind == NodeKind::Folder;
-        let node = Node {
+        Ok(Node {
             mode: if metadata.is_symlink() { 0o777 } else { metadata.mode() & 0o7777 },
             uid: metadata.uid(),
             gid: metadata.gid(),
             hard_link: None,
             kind,
             xattrs,
-        };
-        self.entries.push((relative.clone(), node, identity));
-        if is_folder {
-            for child in fs::read_dir(full).map_err(failed("read", full))? {
-                let name = child.map_err(failed("read", full))?.file_name();
-                let below = relative.join(name);
-                let path = self.root.join(&below);
-                self.entry(below, &path)?;
-            }
-        }
-        Ok(())
+        })
     }
 
-    fn kind(
-        &mut self,
-        full: &Path,
-        metadata: &fs::Metadata,
-        identity: Inode,
-    ) -> Result<NodeKind, SnapshotError> {
+    fn kind(&mut self, spot: &Spot, metadata: &fs::Metadata) -> Result<NodeKind, SnapshotError> {
         let file_type = metadata.file_type();
         Ok(if file_type.is_file() {
-            NodeKind::File(self.content(full, metadata, identity)?)
+            NodeKind::File(self.content(spot, metadata)?)
         } else if file_type.is_dir() {
             NodeKind::Folder
         } else if file_type.is_symlink() {
-            NodeKind::Link(fs::read_link(full).map_err(failed("read", full))?)
+            NodeKind::Link(fs::read_link(&spot.at).map_err(spot.failed("read"))?)
         } else if file_type.is_fifo() {
             NodeKind::Fifo
         } else if file_type.is_socket() {
@@ -128,23 +203,23 @@ impl Reader<'_> {
         })
     }
 
-    fn content(
-        &mut self,
-        full: &Path,
-        metadata: &fs::Metadata,
-        identity: Inode,
-    ) -> Result<Data, SnapshotError> {
+    fn content(&mut self, spot: &Spot, metadata: &fs::Metadata) -> Result<Data, SnapshotError> {
+        let identity = (metadata.dev(), metadata.ino());
         if let Some(data) = self.contents.get(&identity) {
             return Ok(data.clone());
         }
+        self.room = self.room.checked_sub(metadata.len()).ok_or_else(|| {
+            let what = format!("with it, the files here hold more than {BYTES_MAX} bytes");
+            spot.failed("read")(io::Error::new(io::ErrorKind::FileTooLarge, what))
+        })?;
         // The flags only matter if another program put something else there since the look at its kind.
         let mut file = fs::OpenOptions::new()
             .read(true)
             .custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_NOCTTY)
-            .open(full)
-            .map_err(failed("read", full))?;
+            .open(&spot.at)
+            .map_err(spot.failed("read"))?;
         let mut bytes = Vec::new();
-        file.read_to_end(&mut bytes).map_err(failed("read", full))?;
+        file.read_to_end(&mut bytes).map_err(spot.failed("read"))?;
         let data = Data::from(bytes);
         if metadata.nlink() > 1 {
             self.contents.insert(identity, data.clone());
@@ -153,48 +228,38 @@ impl Reader<'_> {
     }
 }
 
-/// A file or folder that its owner may read for as long as this lives.
-struct Lifted<'a> {
-    path: &'a Path,
-    mode: u32,
-}
-
-impl<'a> Lifted<'a> {
-    fn new(path: &'a Path, metadata: &fs::Metadata) -> Result<Option<Lifted<'a>>, SnapshotError> {
-        let needed = match metadata.file_type() {
-            kind if kind.is_dir() => 0o500,
-            kind if kind.is_file() => 0o400,
-            _ => 0,
-        };
-        let mode = metadata.mode() & 0o7777;
-        if mode & needed == needed || nix::unistd::geteuid().is_root() {
-            return Ok(None);
-        }
-        fs::set_permissions(path, fs::Permissions::from_mode(mode | needed))
-            .map_err(failed("read", path))?;
-        Ok(Some(Lifted { path, mode }))
+/// Lets the owner read what its mode forbids to read; the mode that it had, where that was needed.
+fn lift(spot: &Spot, metadata: &fs::Metadata) -> Result<Option<u32>, SnapshotError> {
+    let needed = match metadata.file_type() {
+        kind if kind.is_dir() => 0o500,
+        kind if kind.is_file() => 0o400,
+        _ => 0,
+    };
+    let mode = metadata.mode() & 0o7777;
+    if mode & needed == needed || nix::unistd::geteuid().is_root() {
+        return Ok(None);
     }
+    spot.set_mode(mode | needed).map_err(spot.failed("read"))?;
+    Ok(Some(mode))
 }
 
-impl Drop for Lifted<'_> {
-    fn drop(&mut self) {
-        // The folder is the lab's own and soon emptied: a mode that cannot be put back misleads nobody.
-        _ = fs::set_permissions(self.path, fs::Permissions::from_mode(self.mode));
-    }
+fn put_back(spot: &Spot, mode: u32) {
+    // The folder is the lab's own and soon emptied: a mode that cannot be put back misleads nobody.
+    _ = spot.set_mode(mode);
 }
 
-fn user_attributes(path: &Path) -> Result<BTreeMap<String, Vec<u8>>, SnapshotError> {
+fn user_attributes(spot: &Spot) -> Result<BTreeMap<String, Vec<u8>>, SnapshotError> {
     let mut attributes = BTreeMap::new();
-    for name in xattr::list(path).map_err(failed("read the extended attributes of", path))? {
+    for name in xattr::list(&spot.at).map_err(spot.failed("read the extended attributes of"))? {
         if !name.to_bytes().starts_with(b"user.") {
             continue;
         }
         let text = name
             .to_str()
             .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
-            .map_err(failed("read the names of the extended attributes of", path))?;
+            .map_err(spot.failed("read the names of the extended attributes of"))?;
         let value =
-            xattr::get(path, &name).map_err(failed("read the extended attributes of", path))?;
+            xattr::get(&spot.at, &name).map_err(spot.failed("read the extended attributes of"))?;
         attributes.insert(text.to_owned(), value);
     }
     Ok(attributes)
@@ -210,97 +275,95 @@ fn user_attributes(path: &Path) -> Result<BTreeMap<String, Vec<u8>>, SnapshotErr
 /// [`SnapshotError`] with the path that could not be written: also where a tree names a place outside of the
 /// folder, and where an owner, device or attribute that differs from what comes by itself may not be set.
 pub fn write_out(tree: &Tree, root: &Path) -> Result<(), SnapshotError> {
+    let mut place = Place::open(root, "write")?;
     // The first name of each file that has several.
-    let mut first_names: HashMap<u32, PathBuf> = HashMap::new();
+    let mut first_names: HashMap<u32, &Path> = HashMap::new();
     for (path, node) in &tree.nodes {
-        let full = place(tree, path, root)?;
+        check(tree, path)?;
+        let spot = place.spot(path, "write")?;
         if let Some(group) = node.hard_link {
             if let Some(first) = first_names.get(&group) {
-                fs::hard_link(first, &full).map_err(failed("link", &full))?;
+                let first = place.spot(first, "link")?;
+                fs::hard_link(&first.at, &spot.at).map_err(spot.failed("link"))?;
                 continue;
             }
-            first_names.insert(group, full.clone());
+            first_names.insert(group, path);
         }
         if !path.as_os_str().is_empty() {
-            create(node, &full)?;
+            create(node, &spot)?;
         }
         if node.kind != NodeKind::Folder {
-            set_metadata(node, &full)?;
+            set_metadata(node, &spot)?;
         }
     }
     // Last and from below, since a mode can forbid what was still to be done inside.
     for (path, node) in tree.nodes.iter().rev() {
         if node.kind == NodeKind::Folder {
-            set_metadata(node, &root.join(path))?;
+            set_metadata(node, &place.spot(path, "write")?)?;
         }
     }
     Ok(())
 }
 
-/// Where an entry goes: never outside of `root`, also not through a link.
-fn place(tree: &Tree, path: &Path, root: &Path) -> Result<PathBuf, SnapshotError> {
+/// An entry never goes outside of the folder, also not through a link.
+fn check(tree: &Tree, path: &Path) -> Result<(), SnapshotError> {
     let reject =
         |why: &str| failed("write", path)(io::Error::new(io::ErrorKind::InvalidInput, why));
     if path.as_os_str().is_empty() {
         let folder = tree.nodes.get(path).is_some_and(|node| node.kind == NodeKind::Folder);
-        return if folder {
-            Ok(root.to_owned())
-        } else {
-            Err(reject("the top of a tree is a folder"))
-        };
+        return if folder { Ok(()) } else { Err(reject("the top of a tree is a folder")) };
     }
     if !path.components().all(|part| matches!(part, Component::Normal(_))) {
         return Err(reject("a path of a tree is relative and has no `.` or `..`"));
     }
     match path.parent().and_then(|parent| tree.nodes.get(parent)) {
-        Some(parent) if parent.kind == NodeKind::Folder => Ok(root.join(path)),
-        None if path.components().count() == 1 => Ok(root.join(path)),
+        Some(parent) if parent.kind == NodeKind::Folder => Ok(()),
+        None if path.components().count() == 1 => Ok(()),
         _ => Err(reject("the tree has no folder to hold it")),
     }
 }
 
 /// Makes the entry, open to its owner alone; [`set_metadata`] does the rest.
-fn create(node: &Node, full: &Path) -> Result<(), SnapshotError> {
+fn create(node: &Node, spot: &Spot) -> Result<(), SnapshotError> {
     match &node.kind {
         NodeKind::File(data) => fs::OpenOptions::new()
             .write(true)
             .create_new(true)
             .mode(0o600)
-            .open(full)
+            .open(&spot.at)
             .and_then(|mut file| file.write_all(data))
-            .map_err(failed("write", full)),
-        NodeKind::Folder => fs::create_dir(full)
-            .and_then(|()| fs::set_permissions(full, fs::Permissions::from_mode(0o700)))
-            .map_err(failed("make the folder", full)),
+            .map_err(spot.failed("write")),
+        NodeKind::Folder => fs::create_dir(&spot.at)
+            .and_then(|()| spot.set_mode(0o700))
+            .map_err(spot.failed("make the folder")),
         NodeKind::Link(target) => {
-            std::os::unix::fs::symlink(target, full).map_err(failed("link", full))
+            std::os::unix::fs::symlink(target, &spot.at).map_err(spot.failed("link"))
         }
-        NodeKind::Fifo => make_node(full, SFlag::S_IFIFO, 0),
-        NodeKind::Socket => make_node(full, SFlag::S_IFSOCK, 0),
-        NodeKind::Device { block: true, number } => make_node(full, SFlag::S_IFBLK, *number),
-        NodeKind::Device { block: false, number } => make_node(full, SFlag::S_IFCHR, *number),
+        NodeKind::Fifo => make_node(spot, SFlag::S_IFIFO, 0),
+        NodeKind::Socket => make_node(spot, SFlag::S_IFSOCK, 0),
+        NodeKind::Device { block: true, number } => make_node(spot, SFlag::S_IFBLK, *number),
+        NodeKind::Device { block: false, number } => make_node(spot, SFlag::S_IFCHR, *number),
     }
 }
 
-fn make_node(full: &Path, kind: SFlag, device: u64) -> Result<(), SnapshotError> {
-    mknod(full, kind, Mode::S_IRUSR | Mode::S_IWUSR, device)
+fn make_node(spot: &Spot, kind: SFlag, device: u64) -> Result<(), SnapshotError> {
+    mknod(&spot.at, kind, Mode::S_IRUSR | Mode::S_IWUSR, device)
         .map_err(io::Error::from)
-        .map_err(failed("make the node", full))
+        .map_err(spot.failed("make the node"))
 }
 
 /// Attributes first, since a mode can forbid them; the mode after the owner, whose change clears set-id bits.
-fn set_metadata(node: &Node, full: &Path) -> Result<(), SnapshotError> {
+fn set_metadata(node: &Node, spot: &Spot) -> Result<(), SnapshotError> {
     for (name, value) in &node.xattrs {
-        xattr::set(full, name, value).map_err(failed("set the extended attributes of", full))?;
+        xattr::set(&spot.at, name, value).map_err(spot.failed("set the extended attributes of"))?;
     }
-    let found = fs::symlink_metadata(full).map_err(failed("read", full))?;
+    let found = fs::symlink_metadata(&spot.at).map_err(spot.failed("read"))?;
     if (found.uid(), found.gid()) != (node.uid, node.gid) {
-        std::os::unix::fs::lchown(full, Some(node.uid), Some(node.gid))
-            .map_err(failed("set the owner of", full))?;
+        std::os::unix::fs::lchown(&spot.at, Some(node.uid), Some(node.gid))
+            .map_err(spot.failed("set the owner of"))?;
     }
     if !matches!(node.kind, NodeKind::Link(_)) {
-        fs::set_permissions(full, fs::Permissions::from_mode(node.mode))
-            .map_err(failed("set the mode of", full))?;
+        spot.set_mode(node.mode).map_err(spot.failed("set the mode of"))?;
     }
     Ok(())
 }

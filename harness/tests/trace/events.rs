@@ -1,11 +1,12 @@
 //! Events that are no ops: marks, closes, reads, output, and what is a gap.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crashlab::op::{Event, Stream, What};
 use crashlab::recording::Trace;
 use crashlab::subject::{Exit, OUTPUT_LIMIT, Program};
 use crashlab::trace::{self, Options, Undisturbed};
+use crashlab::tree::{Model, Node, NodeKind, Tree};
 
 use crate::support::{
     assert_success, folder, is_root, log, marks, nothing, options, program, sandbox, subject,
@@ -77,6 +78,31 @@ fn reads_only_where_asked_for() {
     };
     assert_eq!(kinds(true), (1, 3));
     assert_eq!(kinds(false), (0, 0));
+}
+
+/// What is copied out of a watched file inside the kernel was read there, and before it was written.
+#[test]
+fn copies_inside_the_kernel_are_reads_too() {
+    let kinds = |reads| -> Vec<&'static str> {
+        let sandbox = sandbox();
+        std::fs::write(sandbox.work().join("given"), "text of it").unwrap();
+        let options = Options { reads, ..options() };
+        let program = Program { pipe: true, ..subject("copies", &[]) };
+        let trace = trace::run(&[program], &sandbox, &options, &mut Undisturbed).unwrap();
+        assert_success(&trace);
+        assert!(trace.gaps.is_empty(), "{}", log(&trace));
+        let word = |what: &What| match what {
+            What::Read { path, .. } => Some(if path == Path::new("given") { "read" } else { "?" }),
+            What::Op(op) if op.kind.word() == "write" => Some("write"),
+            What::Output { .. } => Some("output"),
+            _ => None,
+        };
+        trace.events.iter().filter_map(|event| word(&event.what)).collect()
+    };
+    let all =
+        ["read", "write", "read", "write", "read", "read", "output", "read", "write", "write"];
+    assert_eq!(kinds(true), all);
+    assert_eq!(kinds(false), all.into_iter().filter(|word| *word != "read").collect::<Vec<_>>());
 }
 
 #[test]
@@ -151,6 +177,51 @@ fn moves_across_the_border_are_gaps() {
         calls,
         ["open", "write", "write"].map(|call| if call == "open" { "openat" } else { call })
     );
+}
+
+/// Files are known however deep they lie; what goes by a path that the kernel does not tell is a gap.
+#[test]
+fn below_the_longest_path() {
+    let metadata = |kind| Node {
+        kind,
+        mode: 0o755,
+        uid: nix::unistd::geteuid().as_raw(),
+        gid: nix::unistd::getegid().as_raw(),
+        hard_link: None,
+        xattrs: Default::default(),
+    };
+    let mut path = PathBuf::new();
+    let mut before = Tree::default();
+    for _ in 0..3000 {
+        path.push("d");
+        before.nodes.insert(path.clone(), metadata(NodeKind::Folder));
+    }
+    let mut file = metadata(NodeKind::File(b"old".to_vec().into()));
+    file.hard_link = Some(0);
+    before.nodes.insert(path.join("file"), file.clone());
+    before.nodes.insert("near".into(), file);
+    let sandbox = sandbox();
+    sandbox.fill(&before).unwrap();
+    let run = || {
+        trace::run(&[subject("deep", &["near"])], &sandbox, &options(), &mut Undisturbed).unwrap()
+    };
+    let trace = std::thread::scope(|scope| {
+        let small = std::thread::Builder::new().stack_size(256 << 10);
+        small.spawn_scoped(scope, run).unwrap().join().unwrap()
+    });
+    assert_success(&trace);
+    let lines: Vec<&str> = trace.ops().map(|op| op.kind.word()).collect();
+    assert_eq!(lines, ["write", "write"], "{}", log(&trace));
+    let gaps: Vec<&str> = trace.gaps.iter().map(|gap| gap.what.as_str()).collect();
+    assert_eq!(gaps, ["below a path of more than 4096 bytes, which the kernel does not tell"]);
+    let mut model = Model::new(&before);
+    for event in &trace.events {
+        model.apply(event).unwrap();
+    }
+    let after = sandbox.snapshot().unwrap();
+    let bytes = |path: &Path| after.get(path).map(|node| node.kind.clone());
+    assert_eq!(bytes(&path.join("file")), Some(NodeKind::File(b"newx".to_vec().into())));
+    assert!(model.tree().get(&path.join("file")).is_some());
 }
 
 #[test]

@@ -5,7 +5,8 @@
 #![allow(clippy::unwrap_used)] // A panic is how a test fails, also in what the tests share.
 
 use std::fs::{self, OpenOptions, Permissions};
-use std::io::Write;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
@@ -445,6 +446,33 @@ fn good_rename_keeps_the_mode_and_does_nothing_when_there_is_nothing_to_do() {
     folder.run_well("good-rename", &[]);
     assert_eq!(folder.read("state.json"), done);
     assert_eq!(folder.names(), ["state.json"]);
+}
+
+#[test]
+fn canned_provider_answers_each_request_and_ends_as_its_program_does() {
+    let folder = Folder::empty();
+    let mut provider = folder
+        .command("canned-provider")
+        .args(["sh", "-c", "echo $0 $1 $OPENAI_API_KEY; read wait; exit 3"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    BufReader::new(provider.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
+    let address = line.strip_prefix("--base-url http://").unwrap().strip_suffix(" none\n").unwrap();
+    for body in ["{}", r#"{"model":"any"}"#] {
+        let mut stream = TcpStream::connect(address).unwrap();
+        write!(stream, "POST / HTTP/1.1\r\nContent-Length: {}\r\n\r\n{body}", body.len()).unwrap();
+        let mut reply = String::new();
+        stream.read_to_string(&mut reply).unwrap();
+        let (head, body) = reply.split_once("\r\n\r\n").unwrap();
+        assert!(head.starts_with("HTTP/1.1 200 OK\r\n"), "{head}");
+        let body: Value = serde_json::from_str(body).unwrap();
+        assert_eq!(body["choices"][0]["message"]["tool_calls"][0]["function"]["name"], "answer");
+    }
+    drop(provider.stdin.take());
+    assert_eq!(provider.wait().unwrap().code(), Some(3));
 }
 
 #[test]

@@ -13,6 +13,8 @@ pub(super) struct Budget {
     pub(super) tokens_max: Option<u64>,
     pub(super) tokens_used: u64,
     pub(super) seconds_max: Option<u64>,
+    /// For each session, whatever is left.
+    pub(super) call_max: Duration,
     pub(super) watch: Stopwatch,
 }
 
@@ -27,7 +29,8 @@ impl Budget {
 
     /// What the next session may spend; `None`: there is no time left.
     pub(super) fn limits(&self) -> Option<Limits> {
-        let limits = Limits { tokens: self.tokens_left(), ..Limits::default() };
+        let limits =
+            Limits { tokens: self.tokens_left(), call: self.call_max, ..Limits::default() };
         match self.time_left() {
             Some(Duration::ZERO) => None,
             Some(left) => Some(Limits { call: limits.call.min(left), ..limits }),

@@ -8,6 +8,7 @@ use super::error::CliError;
 use super::out::{Out, say};
 use super::place::{self, Place};
 use crate::exit::Exit;
+use crate::model::Prepared;
 use crate::session::{self, Limits, Outcome, Session, Worked};
 use crate::store::Loaded;
 use crate::trace::Trace;
@@ -17,11 +18,14 @@ use budget::Budget;
 use report::{End, Summary, print_session};
 
 pub(super) fn run(args: &RunArgs, out: &mut Out) -> Result<Exit, CliError> {
+    // Before anything else is touched: a scheduler's environment without the key must be told at the first tick.
+    let model = args.model.prepare(args.provider.base_url.as_deref(), args.provider.retries)?;
     let place = Place::open(&args.place)?;
     let mut budget = Budget {
         tokens_max: args.max_tokens,
         tokens_used: 0,
         seconds_max: args.max_seconds,
+        call_max: args.provider.timeout,
         watch: place.clock.stopwatch(),
     };
     let mut sessions = 0;
@@ -30,7 +34,7 @@ pub(super) fn run(args: &RunArgs, out: &mut Out) -> Result<Exit, CliError> {
         Some(stopped) => (End::Stopped(stopped), place::questions(&args.fresh).ok()),
         None => {
             let fresh = place::questions(&args.fresh)?;
-            let end = begin(args, &place, &fresh, &mut budget, &mut |done| {
+            let end = begin(args, model, &place, &fresh, &mut budget, &mut |done| {
                 sessions += 1;
                 print_session(out, args.place.json, done);
             })?;
@@ -49,6 +53,7 @@ pub(super) fn run(args: &RunArgs, out: &mut Out) -> Result<Exit, CliError> {
 /// damaged checkpoint is told before what is wrong with them.
 fn begin(
     args: &RunArgs,
+    model: Prepared<'_>,
     place: &Place,
     fresh: &[String],
     budget: &mut Budget,
@@ -63,7 +68,7 @@ fn begin(
     } else {
         let mut session = Session {
             store: &*place.store,
-            model: &*args.model.open()?,
+            model: &*model.open()?,
             corpus: &place::corpus(args.corpus.as_deref())?,
             questions: fresh,
             log: &place.log,

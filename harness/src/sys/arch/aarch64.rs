@@ -30,6 +30,14 @@ pub(crate) const VFORK: i64 = ABSENT;
 pub(crate) const POLL: i64 = ABSENT;
 pub(crate) const EPOLL_WAIT: i64 = ABSENT;
 
+/// The number of the call at whose entry a thread stands is a register set of its own: `NT_ARM_SYSTEM_CALL`.
+pub(crate) const CALL_NUMBER_NOTE: Option<usize> = Some(0x404);
+
+/// The result of the call at whose entry the thread stands, once its number is that of none.
+pub(crate) fn answer(registers: &mut libc::user_regs_struct, result: i64) {
+    registers.regs[0] = result.cast_unsigned();
+}
+
 /// Sets the `index`th argument (from 0) of the call at whose entry the thread stands.
 pub(crate) fn set_argument(registers: &mut libc::user_regs_struct, index: usize, value: u64) {
     registers.regs[index] = value;

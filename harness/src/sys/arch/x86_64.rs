@@ -28,6 +28,15 @@ pub(crate) const VFORK: i64 = libc::SYS_vfork;
 pub(crate) const POLL: i64 = libc::SYS_poll;
 pub(crate) const EPOLL_WAIT: i64 = libc::SYS_epoll_wait;
 
+/// The number of the call at whose entry a thread stands is a register like others.
+pub(crate) const CALL_NUMBER_NOTE: Option<usize> = None;
+
+/// Makes the call at whose entry the thread stands none, with this result.
+pub(crate) fn answer(registers: &mut libc::user_regs_struct, result: i64) {
+    registers.orig_rax = u64::MAX;
+    registers.rax = result.cast_unsigned();
+}
+
 /// Sets the `index`th argument (from 0) of the call at whose entry the thread stands.
 pub(crate) fn set_argument(registers: &mut libc::user_regs_struct, index: usize, value: u64) {
     let slot = match index {

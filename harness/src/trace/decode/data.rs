@@ -4,6 +4,8 @@ use std::os::fd::RawFd;
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 
+use nix::sys::stat::FileStat;
+
 use crate::op::{Data, FileId, OpKind, What};
 use crate::sys::memory;
 use crate::trace::calls::Call;
@@ -73,8 +75,9 @@ pub(super) fn copy(ask: &Ask<'_>) -> Option<Pending> {
     }
     let flow = flow(ask)?;
     let stat = stat_fd(ask.tid, flow.to)?;
+    let read = read_by(ask, &flow);
     let Some(file) = ask.world.file_of(ask.tid, flow.to, &stat) else {
-        return copy_out(ask, flow);
+        return copy_out(ask, flow, &stat, read);
     };
     let target = descriptor(ask.tid, flow.to)?;
     let path = ask.world.path(file);
@@ -92,17 +95,22 @@ pub(super) fn copy(ask: &Ask<'_>) -> Option<Pending> {
     let at = path.clone();
     let write = move |data| OpKind::Write { file, path: at, offset, data, append };
     let preview = write.clone()(Data(Vec::new().into()));
-    let then = move |returned: Returned, _: &mut World| {
+    let then = move |returned: Returned, world: &mut World| {
         let count = if is_ioctl { asked } else { returned.value as u64 };
+        let mut done: Vec<Done> = read.into_iter().collect();
         if count == 0 {
-            return Vec::new();
+            return done;
+        }
+        if count > world.room as u64 {
+            done.push(Done::TooMuch);
+            return done;
         }
         let Some(bytes) = read_back(returned.tid, flow.to, offset, count as usize) else {
             let what = "bytes were copied that the lab may not read".into();
-            let path = Some(path);
-            return vec![Done::Gap { what, path }];
+            done.push(Done::Gap { what, path: Some(path) });
+            return done;
         };
-        let mut done = vec![Done::Op(write(bytes.into()))];
+        done.push(Done::Op(write(bytes.into())));
         if let Some(data_only) = sync {
             done.push(Done::Op(OpKind::Sync { file, path, data_only }));
         }
@@ -114,6 +122,15 @@ pub(super) fn copy(ask: &Ask<'_>) -> Option<Pending> {
     Some(if waits { pending.free() } else { pending })
 }
 
+/// A copy out of a watched file reads it, where reads are of interest.
+fn read_by(ask: &Ask<'_>, flow: &Flow) -> Option<Done> {
+    if !ask.world.reads {
+        return None;
+    }
+    let file = ask.world.file_at(ask.tid, flow.from)?;
+    Some(Done::Event(What::Read { file, path: ask.world.path(file) }))
+}
+
 /// Reads from the file behind a descriptor of a program, without touching the descriptor's position.
 fn read_back(tid: i32, fd: RawFd, offset: u64, len: usize) -> Option<Vec<u8>> {
     let file = std::fs::File::open(format!("/proc/{tid}/fd/{fd}")).ok()?;
@@ -122,9 +139,12 @@ fn read_back(tid: i32, fd: RawFd, offset: u64, len: usize) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-/// Copies to an output of the run.
-fn copy_out(ask: &Ask<'_>, flow: Flow) -> Option<Pending> {
-    let (_, stream) = ask.world.stream(&stat_fd(ask.tid, flow.to)?)?;
+/// Copies to what is not watched: to an output of the run, or out of a watched file.
+fn copy_out(ask: &Ask<'_>, flow: Flow, to: &FileStat, read: Option<Done>) -> Option<Pending> {
+    let stream = ask.world.stream(to).map(|(_, stream)| stream);
+    if stream.is_none() && read.is_none() {
+        return None;
+    }
     let source = descriptor(ask.tid, flow.from)?;
     let is_file = kind(&source.stat) == libc::S_IFREG;
     let offset = flow.from_offset.unwrap_or(source.position);
@@ -132,10 +152,13 @@ fn copy_out(ask: &Ask<'_>, flow: Flow) -> Option<Pending> {
         let Ok(count) = usize::try_from(returned.value) else {
             return Vec::new();
         };
-        match read_back(returned.tid, flow.from, offset, count).filter(|_| is_file) {
-            Some(bytes) => vec![Done::Event(What::Output { stream, bytes })],
-            None => vec![Done::Gap { what: "output was moved through a pipe".into(), path: None }],
-        }
+        let output = stream.map(|stream| {
+            match read_back(returned.tid, flow.from, offset, count).filter(|_| is_file) {
+                Some(bytes) => Done::Event(What::Output { stream, bytes }),
+                None => Done::Gap { what: "output was moved through a pipe".into(), path: None },
+            }
+        });
+        read.into_iter().chain(output).collect()
     });
     Some(pending.free())
 }

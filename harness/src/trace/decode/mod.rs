@@ -129,7 +129,7 @@ impl Pending {
 
 impl<'a> Ask<'a> {
     fn view(&self) -> View<'a> {
-        View { tid: self.tid, watched: &self.world.watched }
+        self.world.view(self.tid)
     }
 
     /// An argument as a descriptor or another signed number.
@@ -168,11 +168,21 @@ impl<'a> Ask<'a> {
             Call::Mknod | Call::Mknodat | Call::Bind => names::mknod(self),
             Call::Flock | Call::Fcntl => locks::decode(self),
             Call::Prctl => Some(open::hidden(self)),
+            Call::Chroot | Call::PivotRoot => Some(open::moved_root(self)),
             // It ends the other threads of its process, and returns only where it fails.
             Call::Execve | Call::Execveat => Some(Pending::event(self, |_, _| Vec::new()).free()),
             Call::Clone | Call::Clone3 | Call::ExitGroup | Call::IoUringSetup | Call::IoSetup => {
                 None
             }
+            // Where they reach out of the run they were refused before.
+            Call::Kill
+            | Call::Tkill
+            | Call::Tgkill
+            | Call::RtSigqueueinfo
+            | Call::RtTgsigqueueinfo
+            | Call::PidfdSendSignal
+            | Call::Ptrace
+            | Call::ProcessVmWritev => None,
             _ => attributes::decode(self),
         }
     }

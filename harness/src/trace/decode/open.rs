@@ -192,6 +192,18 @@ pub(super) fn hidden(ask: &Ask<'_>) -> Pending {
     })
 }
 
+/// `chroot` and `pivot_root`: from then on the process has other paths than those by which the lab finds its files.
+pub(super) fn moved_root(ask: &Ask<'_>) -> Pending {
+    let call = ask.call.name();
+    Pending::event(ask, move |returned, _| {
+        if returned.value < 0 {
+            return Vec::new();
+        }
+        let what = format!("{call}: what the process did below its new root folder was not seen");
+        vec![Done::Gap { what, path: None }]
+    })
+}
+
 /// `access` and its relatives: a mark, or nothing of interest.
 pub(super) fn mark(ask: &Ask<'_>) -> Option<Pending> {
     let address = if ask.call == Call::Access { ask.args[0] } else { ask.args[1] };

@@ -1,6 +1,7 @@
 //! The forms of `write`, to watched files and to the run's outputs.
 
 use crate::op::{Data, FileId, OpKind, What};
+use crate::subject::OUTPUT_LIMIT;
 use crate::sys::memory;
 use crate::trace::calls::Call;
 use crate::trace::decode::{Ask, Pending};
@@ -28,7 +29,7 @@ pub(super) fn decode(ask: &Ask<'_>) -> Option<Pending> {
         return Some(to_file(ask, file, &describe(ask.tid, fd, stat)?));
     }
     let (_, stream) = ask.world.stream(&stat)?;
-    let bytes = offered(ask);
+    let bytes = offered(ask, OUTPUT_LIMIT);
     let pending = Pending::event(ask, move |returned, _| {
         let Ok(taken) = usize::try_from(returned.value) else {
             return Vec::new();
@@ -40,12 +41,13 @@ pub(super) fn decode(ask: &Ask<'_>) -> Option<Pending> {
     Some(pending.free())
 }
 
-/// The bytes that the call offers. What another thread does to them meanwhile is a race of the program's own.
-fn offered(ask: &Ask<'_>) -> Vec<u8> {
-    match ask.call {
-        Call::Write | Call::Pwrite64 => memory::read(ask.tid, ask.args[1], ask.args[2] as usize),
-        _ => memory::read_vector(ask.tid, &memory::read_iovecs(ask.tid, ask.args[1], ask.args[2])),
-    }
+/// The bytes that the call offers, up to a limit. What another thread does to them meanwhile is a race of the program's own.
+fn offered(ask: &Ask<'_>, limit: usize) -> Vec<u8> {
+    let pieces = match ask.call {
+        Call::Write | Call::Pwrite64 => vec![(ask.args[1], ask.args[2])],
+        _ => memory::read_iovecs(ask.tid, ask.args[1], ask.args[2]),
+    };
+    memory::read_vector(ask.tid, &pieces, limit)
 }
 
 /// Where a write goes, and whether at the end of the file.
@@ -70,21 +72,18 @@ fn to_file(ask: &Ask<'_>, file: FileId, target: &Descriptor) -> Pending {
     let path = ask.world.path(file);
     let call_flags = if ask.call == Call::Pwritev2 { ask.int(5) } else { 0 };
     let sync = own_sync(target.flags, call_flags);
-    let bytes = offered(ask);
+    // One byte more than there is room for shows that there is none.
+    let bytes = Data::from(offered(ask, ask.world.room.saturating_add(1)));
     let at = path.clone();
-    let write = move |bytes: &[u8]| OpKind::Write {
-        file,
-        path: at.clone(),
-        offset,
-        data: Data(bytes.into()),
-        append,
-    };
-    Pending::op(ask, Some(path.clone()), Some(write(&bytes)), move |returned, _| {
+    let write = move |data| OpKind::Write { file, path: at.clone(), offset, data, append };
+    let preview = write(bytes.clone());
+    Pending::op(ask, Some(path.clone()), Some(preview), move |returned, _| {
         let taken = bytes.len().min(returned.value as usize);
         if taken == 0 {
             return Vec::new();
         }
-        let mut done = vec![Done::Op(write(&bytes[..taken]))];
+        let data = if taken == bytes.len() { bytes } else { bytes[..taken].to_vec().into() };
+        let mut done = vec![Done::Op(write(data))];
         if let Some(data_only) = sync {
             done.push(Done::Op(OpKind::Sync { file, path, data_only }));
         }
