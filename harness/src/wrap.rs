@@ -21,6 +21,26 @@ pub(crate) fn thousands(number: usize) -> String {
     text
 }
 
+/// Whether a terminal obeys the character, or it is invisible or turns the direction of writing: a text could forge with
+/// it what its reader sees.
+pub(crate) fn misleads(c: char) -> bool {
+    c.is_control()
+        || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+/// `text` on one line, with what [`misleads`] as escapes.
+pub(crate) fn visible(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for c in text.chars() {
+        if misleads(c) {
+            shown.extend(c.escape_default());
+        } else {
+            shown.push(c);
+        }
+    }
+    shown
+}
+
 /// `text` after `label`, broken at blanks; the lines after the first are indented like the label.
 pub(crate) fn wrapped(label: &str, text: &str, columns: usize) -> String {
     let indent = label.chars().count();

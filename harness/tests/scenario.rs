@@ -8,10 +8,13 @@ mod scenario {
     mod finding;
     mod mistakes;
     mod points;
+    mod property;
     mod reading;
     mod schema;
     mod validator;
 }
+#[path = "../../fuzz/replay.rs"]
+mod replay;
 
 use std::path::{Path, PathBuf};
 
