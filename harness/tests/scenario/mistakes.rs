@@ -227,8 +227,8 @@ fn nothing_that_a_terminal_obeys_is_shown() {
       |
     2 | "\u001b[2J\n" = 1 #
       | ^^^^^^^^^^^^^
-      = expected: one of `title`, `proves`, `root`, `build`, `path`, `subject`,
-                  `recovery`, `fault`
+      = expected: one of `title`, `proves`, `root`, `build`, `path`, `needs`,
+                  `probe`, `subject`, `recovery`, `fault`
     error: cannot find /scenarios/a\u{1b}[2Jb: No such file or directory (os error 2)
      --> /scenarios/case.toml:2:8
       |
