@@ -120,6 +120,33 @@ fn what_is_missing_is_skipped_and_counts_only_where_that_is_denied() {
 }
 
 #[test]
+fn damages_that_apply_are_listed() {
+    let folder = tempfile::tempdir().unwrap();
+    let question = "Is a file that was renamed over another one on the disk already?";
+    let state = format!("{{\n  \"queue\": [],\n  \"answers\": {{\"{question}\": [\"no\"]}}\n}}\n");
+    fs::write(folder.path().join("state.json"), state).unwrap();
+    let output = crashlab_in(folder.path(), &["damage", "--list", "state.json"]);
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+    insta::assert_snapshot!(told(&output));
+    let output = crashlab_in(folder.path(), &["damage", "--list", "state.json", "--json"]);
+    let listed: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(
+        listed.as_array().unwrap().len(),
+        text.lines().filter(|line| !line.starts_with(' ')).count()
+    );
+    let missing = listed.as_array().unwrap().iter().find(|one| one["name"] == "missing/*").unwrap();
+    assert_eq!((&missing["places"], &missing["first"]), (&4.into(), &"missing/queue".into()));
+    // What is listed can be made, and what has another name cannot.
+    for (name, code) in [("missing/queue", 0), ("missing/queu", 2), ("missin/queue", 2)] {
+        let output = crashlab_in(folder.path(), &["damage", name, "state.json"]);
+        assert_eq!(output.status.code(), Some(code), "{}", told(&output));
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(said.contains("did you mean `"), code == 2, "{said}");
+    }
+}
+
+#[test]
 fn mistakes_are_shown_and_nothing_is_listed() {
     let folder = scenarios();
     fs::write(folder.path().join("scenarios/wrong.toml"), "titel = \"x\"\n").unwrap();

@@ -51,7 +51,9 @@ expect = ["torn", "leftover"]
 [[fault]]
 kind = "damage"
 file = "journal/0001"
-damages = ["truncated", "empty"]
+damages = ["truncated", "empty", "bit-flip/*", "missing/a~1b/0"]
+at-most = 8
+valid = ["is-valid", "0001"]
 expect = ["accepted"]
 
 [[fault]]

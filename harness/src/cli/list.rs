@@ -6,15 +6,13 @@ use serde::Serialize;
 
 use super::plan::ListPlan;
 use super::{Code, Output};
+use crate::fault::damage::{Damage, Wish};
 use crate::judge::Word;
 use crate::run::show;
-use crate::scenario::{Fault, FaultKind, KillPoint, Scenario};
+use crate::scenario::{DamageFault, Fault, FaultKind, KillPoint, Scenario};
 use crate::wrap::wrapped;
 
 const COLUMNS: usize = 80;
-
-/// How many damages there are; all of them are not worth their names.
-const ALL_DAMAGES: usize = 7;
 
 /// One scenario, as `--json` prints it.
 #[derive(Debug, Serialize)]
@@ -117,16 +115,21 @@ fn what(kind: &FaultKind) -> String {
             let points: Vec<String> = at.iter().map(KillPoint::to_string).collect();
             format!("at {}", points.join(", "))
         }
-        FaultKind::Damage { file, damages } if damages.len() == ALL_DAMAGES => {
-            format!("{}, all {ALL_DAMAGES} ways", file.display())
-        }
-        FaultKind::Damage { file, damages } => {
-            format!("{}: {}", file.display(), damages.join(", "))
-        }
+        FaultKind::Damage(fault) => damages(fault),
         FaultKind::Overlap { name, .. } | FaultKind::Alert { name, .. } => name.clone(),
         FaultKind::Idle { never } if never.is_empty() => String::new(),
         FaultKind::Idle { never } => format!("never {}", never.join(", ")),
     }
+}
+
+/// All seven together are not worth their names.
+fn damages(fault: &DamageFault) -> String {
+    let file = fault.file.display();
+    if fault.damages == Damage::SEVEN.map(Wish::One) {
+        return format!("{file}, all {} ways", Damage::SEVEN.len());
+    }
+    let wishes: Vec<String> = fault.damages.iter().map(Wish::to_string).collect();
+    format!("{file}: {}", wishes.join(", "))
 }
 
 /// A word as scenarios write it.

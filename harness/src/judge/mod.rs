@@ -10,9 +10,10 @@
 //!    equal controls, more than a second apart, show what differs by itself; that is masked and listed ([`Masks`]).
 //! 3. **Verdicts.** A crash state is good when its bytes are a version that is not older than what had been
 //!    acknowledged, and the recovery takes it where it takes that version undisturbed. Everything else has a
-//!    [`Word`]; the first that fits is the verdict ([`judge_crash`]). Damage must be refused ([`judge_damage`]), several
-//!    processes must end as some order one after another does ([`judge_overlap`]), a program with nothing to do must do
-//!    nothing ([`judge_idle`]), and an alarm must be raised ([`judge_alert`]).
+//!    [`Word`]; the first that fits is the verdict ([`judge_crash`]). Damage must be refused, unless what it leaves is a
+//!    valid file by the scenario's own word ([`judge_damage`]), several processes must end as some order one after
+//!    another does ([`judge_overlap`]), a program with nothing to do must do nothing ([`judge_idle`]), and an alarm must
+//!    be raised ([`judge_alert`]).
 //!
 //! An end proves nothing where it would have been the same without the file: then the surviving bytes alone count.
 //! A journal beside the state can hold more than any version of it tells; where a recovery goes from a moment at which the
@@ -36,7 +37,7 @@ mod word;
 pub use alert::{judge_alert, says_it};
 pub use control::{Controls, account, last_lines, overwritten_unread};
 pub use crash::{CrashCase, judge_crash};
-pub use damage::{DamageCase, judge_damage};
+pub use damage::{DamageCase, Validity, judge_damage};
 pub use idle::judge_idle;
 pub use image::{Content, Follower, Image, Shapes, State, shape};
 pub use journal::vouched;

@@ -52,6 +52,8 @@ pub enum Word {
     Leftover,
     /// Warning: a link, a mode or an owner was not kept.
     Metadata,
+    /// Warning: the damage leaves a file that is valid by the scenario's own word, so nobody can refuse it.
+    Undetectable,
     /// Neither: the lab could not see enough.
     NotMeasured,
     /// Neither: it was not tried.
@@ -74,7 +76,7 @@ pub enum Grade {
 
 impl Word {
     /// Every word, in the order of its declaration.
-    pub const ALL: [Word; 20] = [
+    pub const ALL: [Word; 21] = [
         Word::Old,
         Word::New,
         Word::Recovered,
@@ -93,6 +95,7 @@ impl Word {
         Word::Unnoticed,
         Word::Leftover,
         Word::Metadata,
+        Word::Undetectable,
         Word::NotMeasured,
         Word::Skipped,
     ];
@@ -118,6 +121,7 @@ impl Word {
             Word::Unnoticed => "unnoticed",
             Word::Leftover => "leftover",
             Word::Metadata => "metadata",
+            Word::Undetectable => "undetectable",
             Word::NotMeasured => "not-measured",
             Word::Skipped => "skipped",
         }
@@ -132,7 +136,7 @@ impl Word {
             | Word::Unchanged
             | Word::Serial
             | Word::Noticed => Grade::Good,
-            Word::Leftover | Word::Metadata => Grade::Warning,
+            Word::Leftover | Word::Metadata | Word::Undetectable => Grade::Warning,
             Word::NotMeasured | Word::Skipped => Grade::Unknown,
             _ => Grade::Fault,
         }

@@ -36,17 +36,25 @@ impl Palette {
 /// The rows of a scenario.
 pub(super) fn rows(result: &ScenarioResult, holds: bool, palette: Palette) -> String {
     let mark = if holds { palette.good("ok  ") } else { palette.bad("FAIL") };
-    let mut kinds: Vec<(&str, Vec<&FaultResult>)> = Vec::new();
+    let mut kinds: Vec<((&str, &str), Vec<&FaultResult>)> = Vec::new();
     for fault in &result.faults {
-        match kinds.iter_mut().find(|(kind, _)| *kind == fault.kind) {
+        let key = (fault.about.as_str(), fault.kind);
+        match kinds.iter_mut().find(|(known, _)| *known == key) {
             Some((_, faults)) => faults.push(fault),
-            None => kinds.push((fault.kind, vec![fault])),
+            None => kinds.push((key, vec![fault])),
         }
     }
     let mut text = String::new();
     let mut head = (mark.as_str(), result.name.as_str());
-    for (kind, faults) in kinds {
+    let mut last = "";
+    for ((about, kind), faults) in kinds {
+        if !about.is_empty() && !head.1.is_empty() {
+            _ = writeln!(text, "{} {}", head.0, head.1);
+            head = ("    ", "");
+        }
         let (mark, name) = std::mem::replace(&mut head, ("    ", ""));
+        let is_new = std::mem::replace(&mut last, about) != about;
+        let name = if is_new { about } else { name };
         let tally = tally(&faults, palette);
         let long = name.chars().count() > NAME_COLUMNS;
         let gap = if long { format!("\n     {:NAME_COLUMNS$}", "") } else { String::new() };

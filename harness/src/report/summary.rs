@@ -21,6 +21,8 @@ pub struct Summary {
     pub failed: usize,
     /// Cases.
     pub cases: usize,
+    /// Cases with a fault that was not expected.
+    pub faults: usize,
     /// Planted faults that were found.
     pub found: usize,
     /// Warnings that nobody expected.
@@ -56,6 +58,7 @@ impl Summary {
             self.tried += fault.confirmation.tried;
             self.confirmed += fault.confirmation.confirmed;
             self.but_for_chance += fault.confirmation.but_for_chance;
+            self.faults += fault.cases.iter().filter(|case| fault.is_unexpected(case)).count();
             let missing = fault.missing();
             self.found += fault.expect.len() - missing.len();
             holds &=
@@ -129,6 +132,7 @@ mod tests {
         let case = Case { id: "kill@1".into(), verdict, warnings, evidence: Default::default() };
         let fault = FaultResult {
             kind: "kill",
+            about: String::new(),
             expect: expect.to_vec(),
             partial: false,
             cases: vec![case],
@@ -137,6 +141,7 @@ mod tests {
         ScenarioResult {
             name: "s".into(),
             file: "s.toml".into(),
+            replay: String::new(),
             faults: vec![fault],
             masks: Vec::new(),
             notes: Vec::new(),

@@ -15,6 +15,8 @@ use crate::wrap::{COLUMNS, counted, wrapped};
 pub struct Terminal<W> {
     out: W,
     palette: Palette,
+    /// There is one program, and no scenario.
+    one_program: bool,
     progress: bool,
     strictness: Strictness,
     /// So far.
@@ -28,15 +30,27 @@ pub struct Terminal<W> {
     stopped: usize,
     seen: usize,
     begun: std::time::Instant,
+    /// The longest of a scenario: it can have begun before the report.
+    elapsed: std::time::Duration,
 }
 
 impl<W: Write> Terminal<W> {
     /// A reporter that writes to `out`, with colours or without.
     pub fn new(out: W, colour: bool, strictness: Strictness) -> Terminal<W> {
+        Self::with(out, colour, strictness, false)
+    }
+
+    /// A reporter of one program that is no scenario.
+    pub fn of_one_program(out: W, colour: bool, strictness: Strictness) -> Terminal<W> {
+        Self::with(out, colour, strictness, true)
+    }
+
+    fn with(out: W, colour: bool, strictness: Strictness, one_program: bool) -> Terminal<W> {
         let progress = std::io::stderr().is_terminal();
         Terminal {
             out,
             palette: Palette(colour),
+            one_program,
             progress,
             strictness,
             summary: Summary::default(),
@@ -47,6 +61,7 @@ impl<W: Write> Terminal<W> {
             stopped: 0,
             seen: 0,
             begun: std::time::Instant::now(),
+            elapsed: std::time::Duration::ZERO,
         }
     }
 
@@ -73,6 +88,10 @@ impl<W: Write> Terminal<W> {
             self.print("\n");
         }
         for (note, names) in std::mem::take(&mut self.notes) {
+            if self.one_program {
+                self.print(&wrapped("note ", &note, COLUMNS));
+                continue;
+            }
             let names = match names.as_slice() {
                 all if all.len() == self.total && all.len() > 1 => "all".to_owned(),
                 [one] => one.clone(),
@@ -94,15 +113,22 @@ impl<W: Write> Terminal<W> {
         if self.total == 0 {
             return "nothing was tried: the build failed".to_owned();
         }
-        let mut parts =
-            vec![format!("{} of {} held", summary.held, counted(self.total, "scenario"))];
-        parts.push(counted(summary.cases, "case"));
+        let cases = counted(summary.cases, "case");
+        let mut parts = match self.one_program {
+            true => match summary.faults {
+                0 => vec![format!("no fault found in {cases}")],
+                some => vec![format!("{} in {cases}", counted(some, "fault"))],
+            },
+            false => {
+                vec![format!("{} of {} held", summary.held, counted(self.total, "scenario")), cases]
+            }
+        };
         if summary.found > 0 {
             parts.push(format!("{} found (*)", counted(summary.found, "planted fault")));
         }
         let counts = [
             (self.stopped, "stopped"),
-            (summary.failed, "failed"),
+            (if self.one_program { 0 } else { summary.failed }, "failed"),
             (summary.broken, "wrong themselves"),
             (summary.unable, "could not run here"),
             (summary.not_measured, "cases not measured"),
@@ -124,7 +150,8 @@ impl<W: Write> Terminal<W> {
                 .filter(|(count, _)| *count > 0)
                 .map(|(count, what)| format!("{count} {what}")),
         );
-        format!("{} ({:.1} s)", parts.join(", "), self.begun.elapsed().as_secs_f64())
+        let elapsed = self.elapsed.max(self.begun.elapsed());
+        format!("{} ({:.1} s)", parts.join(", "), elapsed.as_secs_f64())
     }
 }
 
@@ -138,6 +165,7 @@ impl<W: Write> Reporter for Terminal<W> {
                 self.show_progress(&format!("0 of {scenarios} scenarios"));
             }
             Event::Ended { result, .. } => {
+                self.elapsed = self.elapsed.max(result.elapsed);
                 let holds = self.summary.add(result, &self.strictness);
                 let row = rows(result, holds, self.palette);
                 self.rows.insert(result.name.clone(), row);

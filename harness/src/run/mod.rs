@@ -2,6 +2,7 @@
 
 mod build;
 mod cases;
+mod check;
 mod confirm;
 mod controls;
 mod damage;
@@ -10,6 +11,7 @@ mod kill;
 mod live;
 mod needs;
 mod overlap;
+mod part;
 mod plain;
 mod pool;
 mod scenario;
@@ -17,6 +19,7 @@ mod stage;
 
 pub use build::build;
 pub use cases::{Case, Evidence};
+pub use check::{Found, check, find_state};
 pub use confirm::Confirmation;
 pub use pool::run;
 pub use scenario::{FaultResult, Pause, Plan, ScenarioResult, run_scenario, try_scenario};
@@ -37,8 +40,6 @@ pub struct Settings {
     /// How many derived kills of each fault are made for real as well, at most, beside one for each verdict that is a
     /// fault, to see that the lab derives what happens.
     pub confirm: usize,
-    /// How many kills in a row are tried: 2 kills the recovery of each state at each of its places as well.
-    pub depth: usize,
     /// Run the scenarios' `build` commands.
     pub build: bool,
     /// Print what the build says as it comes.
@@ -54,7 +55,6 @@ impl Default for Settings {
             plain: false,
             live: false,
             confirm: 4,
-            depth: 1,
             build: true,
             build_output: false,
         }

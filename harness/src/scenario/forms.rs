@@ -7,6 +7,7 @@ use schemars::{Schema, json_schema};
 
 use super::point::{self, FormError};
 use super::{KillPoint, Turn};
+use crate::fault::damage::{Family, Whole, Wish};
 
 /// What a text in a scenario file can be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,10 +38,12 @@ pub(super) enum Form {
     Regex,
     /// `mark:NAME` or a regular expression.
     Acknowledgement,
+    /// A [`Wish`].
+    Damage,
 }
 
 impl Form {
-    pub(super) const ALL: [Form; 13] = [
+    pub(super) const ALL: [Form; 14] = [
         Form::OneLine,
         Form::Argument,
         Form::ShellLine,
@@ -54,6 +57,7 @@ impl Form {
         Form::Turn,
         Form::Regex,
         Form::Acknowledgement,
+        Form::Damage,
     ];
 
     /// The form that the schema calls so.
@@ -77,6 +81,7 @@ impl Form {
             Form::Turn => "turn",
             Form::Regex => "rust-regex",
             Form::Acknowledgement => "acknowledgement",
+            Form::Damage => "damage",
         }
     }
 
@@ -109,6 +114,7 @@ impl Form {
                 let other = r"([^m\x00]|m[^a\x00]|ma[^r\x00]|mar[^k\x00]|mark[^:\x00])[^\x00]*";
                 format!("^(mark:{mark}|m|ma|mar|mark|{other})$")
             }
+            Form::Damage => damage_pattern(),
         }
     }
 
@@ -145,6 +151,7 @@ impl Form {
             Form::KillPoint => text.parse::<KillPoint>().map(drop),
             Form::Turn => text.parse::<Turn>().map(drop),
             Form::Regex => check_regex(text),
+            Form::Damage => text.parse::<Wish>().map(drop).map_err(FormError::from),
             Form::Acknowledgement => match text.strip_prefix("mark:") {
                 Some(name) => point::check_mark_name(name)
                     .map_err(|error| error.within::<String>(|name| format!("mark:{name}"))),
@@ -165,6 +172,16 @@ impl Form {
             _ => json_schema!({ "type": "array", "items": self.schema(), "minItems": min }),
         }
     }
+}
+
+fn damage_pattern() -> String {
+    let wholes = Whole::ALL.map(Whole::name).join("|");
+    let families = |numbered: bool| {
+        let chosen = Family::ALL.into_iter().filter(|family| family.is_numbered() == numbered);
+        chosen.map(Family::name).collect::<Vec<_>>().join("|")
+    };
+    let (numbered, pointed) = (families(true), families(false));
+    format!(r"^(all|{wholes}|({numbered})/(\*|0|[1-9][0-9]*)|({pointed})(/([^~/\x00]|~[01])*)*)$")
 }
 
 /// The work folder is the world of a subject, and one path has one spelling: relative, no `.`, no `..`, no `//`.
@@ -237,6 +254,12 @@ mod tests {
                     "_",
                     "=",
                     "\0",
+                    "truncated",
+                    "bit-flip",
+                    "missing",
+                    "*",
+                    "~",
+                    "~1",
                     "\n",
                     "\r",
                     "\t",

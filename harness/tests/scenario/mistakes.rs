@@ -139,7 +139,11 @@ fn of_forms() {
 fn of_faults() {
     let report = report(&[
         ("a damage that does not exist", "\"truncated\", \"empty\"", "\"truncatd\", \"empty\""),
-        ("no damage", "[\"truncated\", \"empty\"]", "[]"),
+        ("no number of bytes", "\"bit-flip/*\"", "\"bit-flip/first\""),
+        ("no JSON pointer", "missing/a~1b/0", "missing/a~b"),
+        ("no damage", "[\"truncated\", \"empty\", \"bit-flip/*\", \"missing/a~1b/0\"]", "[]"),
+        ("no place to try", "at-most = 8", "at-most = 0"),
+        ("no command", "valid = [\"is-valid\", \"0001\"]", "valid = [\"\"]"),
         ("a file that is no state", "file = \"journal/0001\"", "file = \"stat.json\""),
         ("a good verdict is expected", "expect = [\"lost\"]", "expect = [\"serial\"]"),
         ("what was not tried is expected", "expect = [\"lost\"]", "expect = [\"skipped\"]"),

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use crashlab::fault::damage::{Damage, Wish};
 use crashlab::judge::Word;
 use crashlab::scenario::{CommandLine, FaultKind, KillPoint, Until};
 
@@ -67,9 +68,12 @@ fn every_fault_arrives() {
     );
     assert_eq!(kill.expect, [Word::Torn, Word::Leftover]);
 
-    let FaultKind::Damage { file, damages } = &damage.kind else { panic!("{damage:?}") };
-    assert_eq!(file, &PathBuf::from("journal/0001"));
-    assert_eq!(damages[..], ["truncated", "empty"]);
+    let FaultKind::Damage(damage) = &damage.kind else { panic!("{damage:?}") };
+    assert_eq!(damage.file, PathBuf::from("journal/0001"));
+    let wishes: Vec<String> = damage.damages.iter().map(Wish::to_string).collect();
+    assert_eq!(wishes, ["truncated", "empty", "bit-flip/*", "missing/a~1b/0"]);
+    assert_eq!(damage.at_most, 8);
+    assert_eq!(damage.valid, Some(argv(&["is-valid", "0001"])));
 
     let FaultKind::Overlap { name, processes, order, says } = &overlap.kind else {
         panic!("{overlap:?}")
@@ -124,20 +128,10 @@ fn defaults_are_filled_in() {
     assert_eq!(scenario.recovery.check, None);
     let FaultKind::Kill { at } = &scenario.faults[0].kind else { panic!() };
     assert_eq!(at[..], [KillPoint::All]);
-    let FaultKind::Damage { file, damages } = &scenario.faults[1].kind else { panic!() };
-    assert_eq!(file, &PathBuf::from("state"));
-    assert_eq!(
-        damages[..],
-        [
-            "truncated",
-            "empty",
-            "not-an-object",
-            "unknown-field",
-            "missing-queue",
-            "queue-is-a-string",
-            "answers-is-a-list"
-        ]
-    );
+    let FaultKind::Damage(damage) = &scenario.faults[1].kind else { panic!() };
+    assert_eq!(damage.file, PathBuf::from("state"));
+    assert_eq!(damage.damages, Damage::SEVEN.map(Wish::One));
+    assert_eq!((damage.at_most, &damage.valid), (64, &None));
 }
 
 #[test]
