@@ -16,6 +16,8 @@
 //!    be raised ([`judge_alert`]).
 //!
 //! An end proves nothing where it would have been the same without the file: then the surviving bytes alone count.
+//! A journal beside the state can hold more than any version of it tells; where a recovery goes from a moment at which the
+//! run vouched for its journal is right as well ([`vouched`]).
 
 mod alert;
 mod control;
