@@ -10,6 +10,7 @@ mod scenario {
     mod points;
     mod reading;
     mod schema;
+    mod shipped;
     mod validator;
 }
 
