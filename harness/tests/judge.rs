@@ -2,7 +2,9 @@
 
 mod judge {
     mod build;
+    mod controls;
     mod crash;
     mod others;
+    mod survivors;
     mod versions;
 }

@@ -13,7 +13,7 @@ use crashlab::recording::Trace;
 use crashlab::subject::{End, Exit};
 use crashlab::tree::{Node, NodeKind, Tree};
 
-/// A folder with these files.
+/// A folder with these files, and the folders that they are in.
 pub(crate) fn tree(files: &[(&str, &str)]) -> Tree {
     let node = |kind, mode| Node {
         kind,
@@ -26,6 +26,9 @@ pub(crate) fn tree(files: &[(&str, &str)]) -> Tree {
     let mut tree = Tree::default();
     tree.nodes.insert(PathBuf::new(), node(NodeKind::Folder, 0o755));
     for (path, text) in files {
+        for folder in Path::new(path).ancestors().skip(1) {
+            tree.nodes.insert(folder.into(), node(NodeKind::Folder, 0o755));
+        }
         tree.nodes
             .insert(path.into(), node(NodeKind::File(text.as_bytes().to_vec().into()), 0o644));
     }
@@ -100,6 +103,11 @@ impl Log {
     pub(crate) fn sync(mut self, path: &str) -> Log {
         let file = self.file(path);
         self.op(OpKind::Sync { file, path: path.into(), data_only: false })
+    }
+
+    pub(crate) fn reads(mut self, path: &str) -> Log {
+        let file = self.file(path);
+        self.what(What::Read { file, path: path.into() })
     }
 
     pub(crate) fn close(mut self, path: &str) -> Log {
