@@ -4,6 +4,7 @@ mod judge {
     mod build;
     mod controls;
     mod crash;
+    mod images;
     mod others;
     mod survivors;
     mod versions;

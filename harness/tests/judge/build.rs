@@ -35,6 +35,20 @@ pub(crate) fn tree(files: &[(&str, &str)]) -> Tree {
     tree
 }
 
+/// The same with a link.
+pub(crate) fn linked(mut tree: Tree, path: &str, target: &str) -> Tree {
+    let folder = tree.nodes[Path::new("")].clone();
+    let link = Node { kind: NodeKind::Link(target.into()), mode: 0o777, ..folder };
+    tree.nodes.insert(path.into(), link);
+    tree
+}
+
+/// The same with another node at this path.
+pub(crate) fn changed(mut tree: Tree, path: &str, change: impl FnOnce(&mut Node)) -> Tree {
+    change(tree.nodes.get_mut(Path::new(path)).expect("it is there"));
+    tree
+}
+
 /// The state is these paths.
 pub(crate) fn state(paths: &[&str]) -> State {
     State { paths: paths.iter().map(PathBuf::from).collect(), ..State::default() }

@@ -11,7 +11,7 @@ use crashlab::recording::Trace;
 use crashlab::subject::Exit;
 use crashlab::tree::{Node, NodeKind};
 
-use super::build::{Log, controls, found, outcome, state, tree};
+use super::build::{Log, changed, controls, found, linked, outcome, state, tree};
 
 #[test]
 fn damage_must_be_refused_by_name_with_the_bytes_untouched() {
@@ -146,11 +146,7 @@ fn an_alarm_exits_non_zero_says_it_and_changes_nothing() {
 fn links_modes_and_owners_must_be_kept() {
     let state = state(&["s.json"]);
     let before = tree(&[("s.json", "a")]);
-    let with = |change: &dyn Fn(&mut Node)| {
-        let mut after = before.clone();
-        change(after.nodes.get_mut(std::path::Path::new("s.json")).expect("it is there"));
-        after
-    };
+    let with = |change: &dyn Fn(&mut Node)| changed(before.clone(), "s.json", change);
     let changes = |after| metadata_changes(&before, &after, &state);
     assert_eq!(
         changes(with(&|node| node.kind = NodeKind::File(b"b".to_vec().into()))),
@@ -158,9 +154,14 @@ fn links_modes_and_owners_must_be_kept() {
     );
     assert_eq!(changes(with(&|node| node.mode = 0o600)), ["s.json: mode 0644 became 0600"]);
     assert_eq!(changes(with(&|node| node.uid = 7)), ["s.json: owner 0:0 became 7:0"]);
-    let linked = with(&|node| node.kind = NodeKind::Link("real".into()));
+    let link = |target: &str| linked(tree(&[("real", "a"), ("else", "b")]), "s.json", target);
     assert_eq!(
-        metadata_changes(&linked, &before, &state),
+        metadata_changes(&link("real"), &before, &state),
         ["s.json: the link to real was replaced by a file"]
     );
+    assert_eq!(
+        metadata_changes(&link("real"), &link("else"), &state),
+        ["s.json: the link led to real, and leads to else now"]
+    );
+    assert_eq!(metadata_changes(&link("real"), &link("real"), &state), Vec::<String>::new());
 }

@@ -12,7 +12,7 @@ use crashlab::recording::Trace;
 use crashlab::subject::Exit;
 use crashlab::tree::Tree;
 
-use super::build::{Log, controls, found, outcome, recovered, state, tree};
+use super::build::{Log, changed, controls, found, outcome, recovered, state, tree};
 
 struct Case {
     state: State,
@@ -154,8 +154,7 @@ fn a_file_that_an_undisturbed_recovery_finds_as_well_is_no_journal() {
 #[test]
 fn the_state_itself_is_no_journal() {
     let case = Case::new();
-    let mut start = tree(&[("s.json", "{ab}")]);
-    start.nodes.get_mut(Path::new("s.json")).expect("it is there").mode = 0o600;
+    let start = changed(tree(&[("s.json", "{ab}")]), "s.json", |node| node.mode = 0o600);
     let rolled_back = case.between(&start, &tree(&[("s.json", "{A}")]));
     assert_eq!(case.judge(&having_read(rolled_back, "s.json")).word, Word::Diverged);
 }

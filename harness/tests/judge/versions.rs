@@ -3,7 +3,7 @@
 use crashlab::judge::{Origin, Promises, Versions, versions};
 use crashlab::op::OpKind;
 
-use super::build::{Log, found, state, texts, tree};
+use super::build::{Log, found, linked, state, texts, tree};
 
 #[test]
 fn a_rename_gives_a_version_and_the_writes_before_it_none() {
@@ -121,12 +121,7 @@ fn output_promises_what_is_visible_and_an_ack_the_next_version() {
 
 #[test]
 fn a_state_behind_a_link_is_followed() {
-    let mut before = tree(&[("real", "a")]);
-    let node = before.nodes[std::path::Path::new("real")].clone();
-    before.nodes.insert(
-        "s.json".into(),
-        crashlab::tree::Node { kind: crashlab::tree::NodeKind::Link("real".into()), ..node },
-    );
+    let before = linked(tree(&[("real", "a")]), "s.json", "real");
     let log = Log::default().create("t").write("t", 0, "b").rename("t", "real");
     let found = found(&before, &log, &state(&["s.json"]));
     assert_eq!(texts(&found, "s.json"), ["a", "b"]);
