@@ -9,6 +9,7 @@ use std::process::Command;
 
 use long_horizon::checkpoint::Checkpoint;
 use long_horizon::store::{self, JsonStore, Store, StoreError, StoreKind, Wait};
+use nix::errno::Errno;
 
 use super::{
     AGAIN, Folder, NOBODY, again, as_ordinary_user, mode, names, sample, set, set_mode,
@@ -295,31 +296,34 @@ fn a_write_that_stops_half_way_leaves_everything_as_it_was() {
 fn a_folder_that_cannot_be_written_is_found_out_before_the_work() {
     const TEST: &str = "saving::a_folder_that_cannot_be_written_is_found_out_before_the_work";
     if let Some(folder) = started_again() {
-        for name in ["with-lock", "without-lock"] {
+        for name in ["with-lock", "without-lock", "without-state"] {
             let path = folder.join(name).join("state.json");
             let store = JsonStore::new(&path);
             let error = store.begin(Wait::Fail).unwrap_err();
             assert!(matches!(error, StoreError::Write { .. }), "{error}");
             assert!(error.to_string().contains("Permission denied"), "{error}");
-            assert!(store.read().unwrap().is_some(), "reading needs less");
+            let found = store.read().unwrap();
+            assert_eq!(found.is_some(), name != "without-state", "reading needs less");
         }
         return;
     }
     let folder = Folder::new();
     set_mode(folder.path(), 0o755);
-    for name in ["with-lock", "without-lock"] {
+    for name in ["with-lock", "without-lock", "without-state"] {
         let inner = folder.at(name);
         fs::create_dir(&inner).unwrap();
-        fs::write(inner.join("state.json"), sample(3).encode()).unwrap();
-        set_mode(&inner.join("state.json"), 0o644);
-        if name == "with-lock" {
+        if name != "without-state" {
+            fs::write(inner.join("state.json"), sample(3).encode()).unwrap();
+            set_mode(&inner.join("state.json"), 0o644);
+        }
+        if name != "without-lock" {
             fs::write(inner.join("state.json.lock"), "").unwrap();
             set_mode(&inner.join("state.json.lock"), 0o666);
         }
         set_mode(&inner, 0o555);
     }
     as_ordinary_user(TEST, folder.path());
-    for name in ["with-lock", "without-lock"] {
+    for name in ["with-lock", "without-lock", "without-state"] {
         // So that an ordinary user can remove it.
         set_mode(&folder.at(name), 0o755);
     }
@@ -333,4 +337,21 @@ fn a_name_from_which_no_temp_file_can_be_made_is_found_out_before_the_work() {
     let error = store.begin(Wait::Fail).unwrap_err();
     assert!(matches!(error, StoreError::Write { step: "create the temp file", .. }), "{error}");
     assert!(error.to_string().ends_with("give it a shorter name, then run again"), "{error}");
+}
+
+#[test]
+fn what_to_do_depends_on_why_it_could_not_be_written() {
+    for (errno, remedy) in [
+        (Errno::ENOSPC, "make room on the disk"),
+        (Errno::EDQUOT, "make room on the disk"),
+        (Errno::EACCES, "run as the owner of the checkpoint"),
+        (Errno::EROFS, "make the file system writable"),
+        (Errno::EEXIST, "remove what is there"),
+        (Errno::ENAMETOOLONG, "give it a shorter name"),
+        (Errno::EIO, "remove the cause"),
+    ] {
+        let path = "state.json".into();
+        let text = StoreError::Write { path, step: "write", source: errno.into() }.to_string();
+        assert!(text.contains(&format!("the checkpoint is as it was; {remedy}")), "{text}");
+    }
 }

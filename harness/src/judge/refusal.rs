@@ -69,6 +69,7 @@ mod tests {
             "cannot load `dir/state.json`",
             "/tmp/w/dir/state.json",
             "see state.json.",
+            "error [state.json]: damaged",
             "\u{1b}[31merror\u{1b}[0m: \u{1b}[1mstate.json\u{1b}[0m: damaged",
             "\u{1b}[1;31mstate.json\u{1b}[m",
         ] {
