@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::Command;
 
 use long_horizon::checkpoint::Checkpoint;
-use long_horizon::store::{self, JsonStore, Store, StoreError, StoreKind, Wait};
+use long_horizon::store::{self, Holder, JsonStore, Store, StoreError, StoreKind, Wait};
 use nix::errno::Errno;
 
 use super::{
@@ -42,6 +42,13 @@ fn reading_creates_nothing() {
         assert_eq!(store.holder().unwrap(), None);
         assert_eq!(folder.names(), set(["state.json"]));
     }
+}
+
+#[test]
+fn kinds_and_holders_are_told_by_name() {
+    assert_eq!(StoreKind::ALL.map(|kind| kind.to_string()), ["json", "reference"]);
+    assert_eq!(Holder { pid: Some(7) }.to_string(), "process 7");
+    assert_eq!(Holder { pid: None }.to_string(), "a session");
 }
 
 #[test]
@@ -178,6 +185,31 @@ fn what_killed_sessions_left_is_removed_and_nothing_else() {
     let mut left = set(others);
     left.extend(set(["state.json", "state.json.lock", "state.json.7.tmp", "state.json.8.tmp"]));
     assert_eq!(folder.names(), left);
+}
+
+#[test]
+fn what_a_killed_session_left_and_cannot_be_removed_is_told_before_the_work() {
+    const TEST: &str =
+        "saving::what_a_killed_session_left_and_cannot_be_removed_is_told_before_the_work";
+    if let Some(folder) = started_again() {
+        let error = JsonStore::new(folder.join("state.json")).begin(Wait::Fail).unwrap_err();
+        let text = error.to_string();
+        assert!(
+            text.contains("state.json.1.tmp: cannot remove the temp file of a killed"),
+            "{text}"
+        );
+        return;
+    }
+    if !nix::unistd::geteuid().is_root() {
+        println!("skipped: only the superuser can have a file of another user here");
+        return;
+    }
+    let folder = Folder::new();
+    fs::write(folder.at("state.json.1.tmp"), "half a check").unwrap();
+    // All may write in it, and remove only what is theirs.
+    set_mode(folder.path(), 0o1777);
+    as_ordinary_user(TEST, folder.path());
+    assert_eq!(folder.names(), set(["state.json.1.tmp", "state.json.lock"]));
 }
 
 #[test]

@@ -81,6 +81,9 @@ mod tests {
             "my-state.json: bad",
             "state.json.tmp: bad",
             "state.jsonl",
+            "state.json_old: bad",
+            "state.jsonü: bad",
+            "üstate.json: bad",
             "  open(\"state.json\")",
             "\u{1b}[2m  open(\"state.json\")\u{1b}[0m",
         ] {
