@@ -119,6 +119,46 @@ fn output_promises_what_is_visible_and_an_ack_the_next_version() {
     assert_eq!(cut(&Log::default().replace("b").says("x"), &Promises::default()), 1);
 }
 
+/// What a run that was cut short came to, where the whole run changes `s.json`.
+fn cut(log: &Log, promises: &Promises) -> Versions {
+    let (before, state) = (tree(&[("s.json", "a")]), state(&["s.json"]));
+    let whole = found(&before, &Log::default().replace("b"), &state);
+    versions(&before, &log.events, &state, promises, Some(&whole)).expect("the log fits")
+}
+
+#[test]
+fn what_is_promised_grows_with_the_log() {
+    let log = Log::default().replace("b").says("one\n").replace("c").mark("saved").says("two\n");
+    let promises = Promises { marks: vec!["saved".into()], ..Promises::default() };
+    let cut = cut(&log, &promises);
+    assert_eq!(texts(&cut, "s.json"), ["a", "b", "c"]);
+    assert_eq!(cut.all.iter().map(|version| version.at_event).collect::<Vec<_>>(), [0, 4, 9]);
+    // The mark promises one more than there is; until it is there, the last is what was promised.
+    assert_eq!(cut.promised, 3);
+    assert_eq!([0, 4, 5, 9, 10, 11].map(|events| cut.promised_at(events)), [0, 0, 1, 1, 2, 2]);
+    assert_eq!(cut.promising_outputs(), [5].into(), "a mark is no output");
+    let other = Promises { marks: vec!["else".into()], ..Promises::default() };
+    assert_eq!(self::cut(&Log::default().mark("saved"), &other).promised, 0);
+}
+
+#[test]
+fn a_file_that_is_written_on_after_it_was_named_was_none_when_it_was_named() {
+    let log = Log::default()
+        .replace("b")
+        .says("one\n")
+        .create("t")
+        .write("t", 0, "c")
+        .rename("t", "s.json")
+        .says("two\n")
+        .write("s.json", 1, "d")
+        .close("s.json");
+    let cut = cut(&log, &Promises::default());
+    assert_eq!(texts(&cut, "s.json"), ["a", "b", "cd"]);
+    assert_eq!(cut.premature, [6].into());
+    assert_eq!(cut.promised, 1, "what was visible at the second output was no version");
+    assert_eq!(cut.promises.iter().map(|promise| promise.version).collect::<Vec<_>>(), [1, 1]);
+}
+
 #[test]
 fn a_state_behind_a_link_is_followed() {
     let before = linked(tree(&[("real", "a")]), "s.json", "real");
