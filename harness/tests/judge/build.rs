@@ -114,6 +114,22 @@ impl Log {
         })
     }
 
+    /// A second name of a file.
+    pub(crate) fn link(mut self, from: &str, to: &str) -> Log {
+        let file = self.file(from);
+        self.op(OpKind::Link { file, from: Some(from.into()), to: to.into() })
+    }
+
+    pub(crate) fn symlink(self, target: &str, path: &str) -> Log {
+        self.op(OpKind::Symlink { target: target.into(), path: path.into(), owner: (0, 0) })
+    }
+
+    /// So many bytes are there, zeros where there were none.
+    pub(crate) fn allocate(mut self, path: &str, len: u64) -> Log {
+        let file = self.file(path);
+        self.op(OpKind::Allocate { file, path: path.into(), mode: 0, offset: 0, len })
+    }
+
     pub(crate) fn sync(mut self, path: &str) -> Log {
         let file = self.file(path);
         self.op(OpKind::Sync { file, path: path.into(), data_only: false })
