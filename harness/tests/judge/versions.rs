@@ -1,6 +1,8 @@
 //! What is a version, and what is none.
 
-use crashlab::judge::{Origin, Promises, Versions, versions};
+use std::path::Path;
+
+use crashlab::judge::{Content, Origin, Promises, Versions, versions};
 use crashlab::op::OpKind;
 
 use super::build::{Log, found, linked, state, texts, tree};
@@ -16,6 +18,8 @@ fn a_rename_gives_a_version_and_the_writes_before_it_none() {
     assert_eq!(found.all[1].origin, Origin::Name);
     assert_eq!(found.all[1].after_op, 3);
     assert_eq!(found.promised, 2, "exit code 0 promises the end");
+    let alone = found.of_file[Path::new("s.json")].iter().filter_map(Content::bytes);
+    assert!(alone.eq([b"a", b"b", b"c"]), "{:?}", found.of_file);
 }
 
 #[test]
