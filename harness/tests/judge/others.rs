@@ -153,6 +153,9 @@ fn what_only_a_mask_tells_apart_is_not_measured() {
     // Only the other order is told by the time alone, and both have done their work.
     let sorted = |order: &[usize]| format!("{}\n{}", letters(order), order.len());
     assert_eq!(word(&sorted, "7\n2"), Word::Serial);
+    // What tells fewer processes from each other says nothing of both.
+    let both = |order: &[usize]| format!("{}\n{}", letters(order), order.len() == 2);
+    assert_eq!(word(&both, "7\ntrue"), Word::Serial);
     // A second process that adds nothing leaves what the first leaves, time and all.
     let first = |order: &[usize]| format!("1\n{}", order.contains(&0));
     assert_eq!(word(&first, "1\ntrue"), Word::Serial);

@@ -167,6 +167,33 @@ fn what_stands_twice_in_an_undisturbed_end_may_stand_twice() {
     assert_eq!(case.word("{a}", "again\nagain\nagain\n"), Word::Repeated);
 }
 
+/// A queue and what is done of it, saved one after the other.
+#[test]
+fn of_whole_files_that_do_not_agree_work_can_be_done_again() {
+    let state = state(&["queue", "done"]);
+    let both = |queue, done| tree(&[("queue", queue), ("done", done)]);
+    let save = |log: Log, path, text| log.create("t").write("t", 0, text).rename("t", path);
+    let log = save(save(Log::default(), "done", "a\n"), "queue", "b\n");
+    let versions = found(&both("a\nb\n", ""), &log, &state);
+    let ends = |start: &Tree, end: &Tree| outcome(&state, start, end, Exit::Code(0), "");
+    let of_version = versions.all.iter().map(|version| {
+        let start = state.put(&version.image, &both("", ""), &both("", ""));
+        (version.image.clone(), ends(&start, &both("", "a\nb\n")))
+    });
+    let controls = Controls {
+        of_version: of_version.collect(),
+        none: ends(&tree(&[]), &both("", "")),
+        masks: Masks::default(),
+        shapes: Shapes::default(),
+        began_with_state: true,
+    };
+    let case = Case { state, versions, controls, promised: 0, stepped_on: true };
+    let verdict = |survivor: &Tree| case.judge(&case.between(survivor, &both("", "a\na\nb\n")));
+    let again = verdict(&both("a\nb\n", "a\n"));
+    assert_eq!((again.word, again.why.as_str()), (Word::Repeated, "2 times in done: a"));
+    assert_eq!(verdict(&both("a\nb\n", "?")).word, Word::Torn, "one of them is not whole");
+}
+
 #[test]
 fn where_ends_cannot_be_compared_the_surviving_bytes_count() {
     let mut case = Case::new();
