@@ -47,6 +47,15 @@ fn the_first_session_killed_at_every_op_loses_and_repeats_nothing() {
 }
 
 #[test]
+fn a_session_killed_at_a_mark_has_saved_only_at_the_last_one() {
+    let marks = ["loaded", "checked", "saved"].map(|name| format!("mark:{name}"));
+    let at = marks.iter().map(|point| point.parse().expect("a kill point")).collect();
+    let result = run(&one_session("marks").fault(FaultKind::Kill { at }));
+    let words = result.faults[0].cases.iter().map(|case| case.verdict.word);
+    assert!(words.eq([Word::Old, Word::Old, Word::New]), "{:?}", result.counts());
+}
+
+#[test]
 fn a_decision_killed_at_every_op_is_made_or_not() {
     let question =
         "Can a program rely on one 512-byte sector being written atomically in a power failure?";

@@ -12,11 +12,13 @@ use crate::run::{LabError, Stage};
 use crate::scenario::CommandLine;
 use crate::tree::Tree;
 
+/// An outcome, with the state paths that it was looked at for.
+type SeenFor = (Vec<PathBuf>, Outcome);
+
 /// What runs came to, by the hash of the tree that they began with.
 #[derive(Debug, Default)]
 struct Known {
-    /// With the state paths that the outcome was looked at for.
-    outcomes: RefCell<HashMap<[u8; 32], (Vec<PathBuf>, Outcome)>>,
+    outcomes: RefCell<HashMap<[u8; 32], SeenFor>>,
     checks: RefCell<HashMap<[u8; 32], Option<String>>>,
 }
 

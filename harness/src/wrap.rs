@@ -63,6 +63,15 @@ pub(crate) fn wrapped(label: &str, text: &str, columns: usize) -> String {
     out
 }
 
+/// A word as a shell takes it.
+pub(crate) fn shell_word(word: &str) -> String {
+    let plain = |letter: char| letter.is_ascii_alphanumeric() || "_./@%+=:,-#".contains(letter);
+    match word.chars().all(plain) && !word.is_empty() && !word.starts_with('#') {
+        true => word.to_owned(),
+        false => format!("'{}'", word.replace('\'', "'\\''")),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::thousands;
@@ -71,14 +80,5 @@ mod tests {
     fn numbers_are_read_in_threes() {
         let shown = [0, 999, 1000, 12_000, 1_234_567].map(thousands);
         assert_eq!(shown, ["0", "999", "1,000", "12,000", "1,234,567"]);
-    }
-}
-
-/// A word as a shell takes it.
-pub(crate) fn shell_word(word: &str) -> String {
-    let plain = |letter: char| letter.is_ascii_alphanumeric() || "_./@%+=:,-#".contains(letter);
-    match word.chars().all(plain) && !word.is_empty() && !word.starts_with('#') {
-        true => word.to_owned(),
-        false => format!("'{}'", word.replace('\'', "'\\''")),
     }
 }

@@ -2,7 +2,10 @@
 
 mod judge {
     mod build;
+    mod controls;
     mod crash;
+    mod images;
     mod others;
+    mod survivors;
     mod versions;
 }

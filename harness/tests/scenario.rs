@@ -11,6 +11,7 @@ mod scenario {
     mod property;
     mod reading;
     mod schema;
+    mod shipped;
     mod validator;
 }
 #[path = "../../fuzz/replay.rs"]

@@ -75,8 +75,7 @@ fn free_name(path: &Path) -> Result<(), StoreError> {
     }
     let folder = folder_of(path);
     match fs::metadata(folder) {
-        Ok(found) if found.is_dir() => Ok(()),
-        Ok(_) => Err(unreadable(path, &Errno::ENOTDIR.into())),
+        Ok(_) => Ok(()),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Err(StoreError::Unreadable {
             path: path.to_path_buf(),
             why: if folder.is_symlink() {
@@ -155,5 +154,36 @@ pub(super) fn unreadable(path: &Path, error: &io::Error) -> StoreError {
         path: path.to_path_buf(),
         why: why.to_owned(),
         remedy: remedy.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use nix::sys::stat::Mode;
+    use nix::unistd::mkfifo;
+
+    use super::*;
+
+    #[test]
+    fn what_came_to_be_there_meanwhile_is_neither_followed_nor_waited_for() {
+        let folder = tempfile::TempDir::new().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        fs::write(at("file"), "bytes").unwrap();
+        symlink("file", at("link")).unwrap();
+        mkfifo(&at("pipe"), Mode::S_IRWXU).unwrap();
+        let read = |name: &str| read(Path::new("state.json"), &at(name));
+        assert_eq!(read("file").unwrap().as_deref(), Some(&b"bytes"[..]));
+        assert_eq!(read("gone").unwrap(), None);
+        for name in ["link", "pipe"] {
+            assert!(matches!(read(name), Err(StoreError::Unreadable { .. })), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_medium_that_fails_is_told_as_such() {
+        let text = unreadable(Path::new("state.json"), &Errno::EIO.into()).to_string();
+        assert!(text.ends_with("check the disk, then restore it from a backup"), "{text}");
     }
 }

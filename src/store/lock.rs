@@ -207,4 +207,17 @@ mod tests {
         let _lock = Lock::take(&path, Path::new("state.json"), Wait::Fail).unwrap();
         assert_eq!(fs::read_to_string(&path).unwrap(), format!("{}\n", std::process::id()));
     }
+
+    #[test]
+    fn a_lock_file_that_cannot_be_looked_at_is_not_one_that_is_gone() {
+        let folder = tempfile::TempDir::new().unwrap();
+        let inner = folder.path().join("inner");
+        fs::create_dir(&inner).unwrap();
+        let lock = Lock::take(&inner.join("lock"), Path::new("state.json"), Wait::Fail).unwrap();
+        assert!(lock.is_in_place().unwrap());
+        fs::rename(&inner, folder.path().join("moved")).unwrap();
+        assert!(!lock.is_in_place().unwrap());
+        fs::write(&inner, "a file in place of the folder").unwrap();
+        assert_eq!(lock.is_in_place().unwrap_err().kind(), io::ErrorKind::NotADirectory);
+    }
 }

@@ -5,7 +5,7 @@ use std::os::unix::fs::symlink;
 
 use indexmap::IndexMap;
 use long_horizon::checkpoint::Checkpoint;
-use long_horizon::store::{ReferenceStore, Store, StoreError, Wait};
+use long_horizon::store::{JsonStore, ReferenceStore, Store, StoreError, Wait};
 
 use super::{Folder, mode, sample, set, set_mode};
 
@@ -70,6 +70,12 @@ fn weak_a_resolve_in_between_is_erased() {
     let resolved = Checkpoint { pending, ..sample(3) };
     saved_after(&folder, || fs::write(folder.state(), resolved.encode()).unwrap()).unwrap();
     assert_saved(&folder);
+}
+
+#[test]
+fn weak_a_note_may_answer_what_nobody_asked() {
+    assert!(ReferenceStore::new("state.json").resolves_anything());
+    assert!(!JsonStore::new("state.json").resolves_anything());
 }
 
 #[test]

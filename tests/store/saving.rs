@@ -6,9 +6,11 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, chown, symlink};
 use std::path::Path;
 use std::process::Command;
+use std::time::SystemTime;
 
 use long_horizon::checkpoint::Checkpoint;
-use long_horizon::store::{self, JsonStore, Store, StoreError, StoreKind, Wait};
+use long_horizon::store::{self, Holder, JsonStore, Store, StoreError, StoreKind, Wait};
+use nix::errno::Errno;
 
 use super::{
     AGAIN, Folder, NOBODY, again, as_ordinary_user, mode, names, sample, set, set_mode,
@@ -41,6 +43,13 @@ fn reading_creates_nothing() {
         assert_eq!(store.holder().unwrap(), None);
         assert_eq!(folder.names(), set(["state.json"]));
     }
+}
+
+#[test]
+fn kinds_and_holders_are_told_by_name() {
+    assert_eq!(StoreKind::ALL.map(|kind| kind.to_string()), ["json", "reference"]);
+    assert_eq!(Holder { pid: Some(7) }.to_string(), "process 7");
+    assert_eq!(Holder { pid: None }.to_string(), "a session");
 }
 
 #[test]
@@ -180,6 +189,31 @@ fn what_killed_sessions_left_is_removed_and_nothing_else() {
 }
 
 #[test]
+fn what_a_killed_session_left_and_cannot_be_removed_is_told_before_the_work() {
+    const TEST: &str =
+        "saving::what_a_killed_session_left_and_cannot_be_removed_is_told_before_the_work";
+    if let Some(folder) = started_again() {
+        let error = JsonStore::new(folder.join("state.json")).begin(Wait::Fail).unwrap_err();
+        let text = error.to_string();
+        assert!(
+            text.contains("state.json.1.tmp: cannot remove the temp file of a killed"),
+            "{text}"
+        );
+        return;
+    }
+    if !nix::unistd::geteuid().is_root() {
+        println!("skipped: only the superuser can have a file of another user here");
+        return;
+    }
+    let folder = Folder::new();
+    fs::write(folder.at("state.json.1.tmp"), "half a check").unwrap();
+    // All may write in it, and remove only what is theirs.
+    set_mode(folder.path(), 0o1777);
+    as_ordinary_user(TEST, folder.path());
+    assert_eq!(folder.names(), set(["state.json.1.tmp", "state.json.lock"]));
+}
+
+#[test]
 fn a_damaged_checkpoint_is_left_alone_with_all_that_is_beside_it() {
     let folder = Folder::new();
     fs::write(folder.state(), "{\"queue\": [").unwrap();
@@ -195,8 +229,13 @@ fn a_damaged_checkpoint_is_left_alone_with_all_that_is_beside_it() {
 #[test]
 fn a_transaction_that_is_dropped_has_changed_nothing() {
     let folder = Folder::with_state();
+    // Who may write anyway rehearses nothing: once the lock file is there, nothing is created beside the checkpoint.
+    fs::write(folder.lock(), "").unwrap();
+    fs::File::open(folder.path()).unwrap().set_modified(SystemTime::UNIX_EPOCH).unwrap();
     let before = fs::metadata(folder.state()).unwrap();
     drop(JsonStore::new(folder.state()).begin(Wait::Fail).unwrap());
+    let touched = fs::metadata(folder.path()).unwrap().modified().unwrap();
+    assert_eq!(touched, SystemTime::UNIX_EPOCH);
     let after = fs::metadata(folder.state()).unwrap();
     assert_eq!((before.ino(), before.mtime_nsec()), (after.ino(), after.mtime_nsec()));
     assert_eq!(folder.names(), set(["state.json", "state.json.lock"]));
@@ -295,31 +334,34 @@ fn a_write_that_stops_half_way_leaves_everything_as_it_was() {
 fn a_folder_that_cannot_be_written_is_found_out_before_the_work() {
     const TEST: &str = "saving::a_folder_that_cannot_be_written_is_found_out_before_the_work";
     if let Some(folder) = started_again() {
-        for name in ["with-lock", "without-lock"] {
+        for name in ["with-lock", "without-lock", "without-state"] {
             let path = folder.join(name).join("state.json");
             let store = JsonStore::new(&path);
             let error = store.begin(Wait::Fail).unwrap_err();
             assert!(matches!(error, StoreError::Write { .. }), "{error}");
             assert!(error.to_string().contains("Permission denied"), "{error}");
-            assert!(store.read().unwrap().is_some(), "reading needs less");
+            let found = store.read().unwrap();
+            assert_eq!(found.is_some(), name != "without-state", "reading needs less");
         }
         return;
     }
     let folder = Folder::new();
     set_mode(folder.path(), 0o755);
-    for name in ["with-lock", "without-lock"] {
+    for name in ["with-lock", "without-lock", "without-state"] {
         let inner = folder.at(name);
         fs::create_dir(&inner).unwrap();
-        fs::write(inner.join("state.json"), sample(3).encode()).unwrap();
-        set_mode(&inner.join("state.json"), 0o644);
-        if name == "with-lock" {
+        if name != "without-state" {
+            fs::write(inner.join("state.json"), sample(3).encode()).unwrap();
+            set_mode(&inner.join("state.json"), 0o644);
+        }
+        if name != "without-lock" {
             fs::write(inner.join("state.json.lock"), "").unwrap();
             set_mode(&inner.join("state.json.lock"), 0o666);
         }
         set_mode(&inner, 0o555);
     }
     as_ordinary_user(TEST, folder.path());
-    for name in ["with-lock", "without-lock"] {
+    for name in ["with-lock", "without-lock", "without-state"] {
         // So that an ordinary user can remove it.
         set_mode(&folder.at(name), 0o755);
     }
@@ -333,4 +375,21 @@ fn a_name_from_which_no_temp_file_can_be_made_is_found_out_before_the_work() {
     let error = store.begin(Wait::Fail).unwrap_err();
     assert!(matches!(error, StoreError::Write { step: "create the temp file", .. }), "{error}");
     assert!(error.to_string().ends_with("give it a shorter name, then run again"), "{error}");
+}
+
+#[test]
+fn what_to_do_depends_on_why_it_could_not_be_written() {
+    for (errno, remedy) in [
+        (Errno::ENOSPC, "make room on the disk"),
+        (Errno::EDQUOT, "make room on the disk"),
+        (Errno::EACCES, "run as the owner of the checkpoint"),
+        (Errno::EROFS, "make the file system writable"),
+        (Errno::EEXIST, "remove what is there"),
+        (Errno::ENAMETOOLONG, "give it a shorter name"),
+        (Errno::EIO, "remove the cause"),
+    ] {
+        let path = "state.json".into();
+        let text = StoreError::Write { path, step: "write", source: errno.into() }.to_string();
+        assert!(text.contains(&format!("the checkpoint is as it was; {remedy}")), "{text}");
+    }
 }

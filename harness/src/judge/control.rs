@@ -110,8 +110,8 @@ pub fn overwritten_unread(
         if !appends {
             let blindly = changed.iter().filter(is_there).filter(|path| !known.contains(*path));
             unread.extend(blindly.cloned());
+            known.extend(changed);
         }
-        known.extend(changed);
         if let What::Read { file, .. } = &event.what
             && let Some(inode) = at.model.inode(*file)
         {

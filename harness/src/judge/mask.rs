@@ -236,6 +236,18 @@ mod tests {
     }
 
     #[test]
+    fn what_has_another_shape_is_masked_whole() {
+        let learnt = |one: &str, other: &str| {
+            let mut masks = Masks::default();
+            masks.learn(&image(one), &image(other));
+            masks.lines()
+        };
+        assert_eq!(learnt(r#"{"a":1,"b":2}"#, r#"{"a":1,"c":2}"#), ["f: the whole value"]);
+        assert_eq!(learnt(r#"{"a":[1,2]}"#, r#"{"a":[1]}"#), ["f: /a"]);
+        assert_eq!(learnt(r#"{"a":[{"n":1}]}"#, r#"{"a":[1]}"#), ["f: /a/0"]);
+    }
+
+    #[test]
     fn lines_by_number_and_lengths_that_differ() {
         let mut masks = Masks::default();
         masks.learn(&image("a\n12:00\n"), &image("a\n12:01\n"));

@@ -70,6 +70,7 @@ mod tests {
             "cannot load `dir/state.json`",
             "/tmp/w/dir/state.json",
             "see state.json.",
+            "error [state.json]: damaged",
             "\u{1b}[31merror\u{1b}[0m: \u{1b}[1mstate.json\u{1b}[0m: damaged",
             "\u{1b}[1;31mstate.json\u{1b}[m",
         ] {
@@ -81,6 +82,9 @@ mod tests {
             "my-state.json: bad",
             "state.json.tmp: bad",
             "state.jsonl",
+            "state.json_old: bad",
+            "state.jsonü: bad",
+            "üstate.json: bad",
             "  open(\"state.json\")",
             "\u{1b}[2m  open(\"state.json\")\u{1b}[0m",
         ] {

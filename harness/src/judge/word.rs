@@ -153,3 +153,28 @@ impl std::fmt::Display for Word {
         f.pad(self.as_str())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_word_is_written_alike_everywhere() {
+        for word in Word::ALL {
+            let read: Word = serde_json::from_value(word.as_str().into()).expect("a word");
+            assert_eq!((read, word.to_string()), (word, word.as_str().to_owned()));
+        }
+        assert_eq!(format!("{:>5}", Word::Old), "  old", "reports have columns");
+    }
+
+    #[test]
+    fn whatever_is_not_good_is_a_fault_unless_it_is_said_otherwise() {
+        let with = |grade: Grade| Word::ALL.into_iter().filter(move |word| word.grade() == grade);
+        assert_eq!(with(Grade::Good).count(), 6);
+        assert!(with(Grade::Warning).eq([Word::Leftover, Word::Metadata, Word::Undetectable]));
+        assert!(with(Grade::Unknown).eq([Word::NotMeasured, Word::Skipped]));
+        let changed =
+            Word::ALL.into_iter().filter(|word| word.grade() != word.grade_after_damage());
+        assert!(changed.eq([Word::Refused]));
+    }
+}

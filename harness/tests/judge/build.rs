@@ -13,7 +13,7 @@ use crashlab::recording::Trace;
 use crashlab::subject::{End, Exit};
 use crashlab::tree::{Node, NodeKind, Tree};
 
-/// A folder with these files.
+/// A folder with these files, and the folders that they are in.
 pub(crate) fn tree(files: &[(&str, &str)]) -> Tree {
     let node = |kind, mode| Node {
         kind,
@@ -26,9 +26,26 @@ pub(crate) fn tree(files: &[(&str, &str)]) -> Tree {
     let mut tree = Tree::default();
     tree.nodes.insert(PathBuf::new(), node(NodeKind::Folder, 0o755));
     for (path, text) in files {
+        for folder in Path::new(path).ancestors().skip(1) {
+            tree.nodes.insert(folder.into(), node(NodeKind::Folder, 0o755));
+        }
         tree.nodes
             .insert(path.into(), node(NodeKind::File(text.as_bytes().to_vec().into()), 0o644));
     }
+    tree
+}
+
+/// The same with a link.
+pub(crate) fn linked(mut tree: Tree, path: &str, target: &str) -> Tree {
+    let folder = tree.nodes[Path::new("")].clone();
+    let link = Node { kind: NodeKind::Link(target.into()), mode: 0o777, ..folder };
+    tree.nodes.insert(path.into(), link);
+    tree
+}
+
+/// The same with another node at this path.
+pub(crate) fn changed(mut tree: Tree, path: &str, change: impl FnOnce(&mut Node)) -> Tree {
+    change(tree.nodes.get_mut(Path::new(path)).expect("it is there"));
     tree
 }
 
@@ -97,9 +114,30 @@ impl Log {
         })
     }
 
+    /// A second name of a file.
+    pub(crate) fn link(mut self, from: &str, to: &str) -> Log {
+        let file = self.file(from);
+        self.op(OpKind::Link { file, from: Some(from.into()), to: to.into() })
+    }
+
+    pub(crate) fn symlink(self, target: &str, path: &str) -> Log {
+        self.op(OpKind::Symlink { target: target.into(), path: path.into(), owner: (0, 0) })
+    }
+
+    /// So many bytes are there, zeros where there were none.
+    pub(crate) fn allocate(mut self, path: &str, len: u64) -> Log {
+        let file = self.file(path);
+        self.op(OpKind::Allocate { file, path: path.into(), mode: 0, offset: 0, len })
+    }
+
     pub(crate) fn sync(mut self, path: &str) -> Log {
         let file = self.file(path);
         self.op(OpKind::Sync { file, path: path.into(), data_only: false })
+    }
+
+    pub(crate) fn reads(mut self, path: &str) -> Log {
+        let file = self.file(path);
+        self.what(What::Read { file, path: path.into() })
     }
 
     pub(crate) fn close(mut self, path: &str) -> Log {

@@ -5,14 +5,14 @@ use std::sync::Arc;
 
 use crashlab::fault::damage::Remains;
 use crashlab::judge::{
-    Content, DamageCase, Grade, Masks, OverlapCase, Serial, Side, Validity, Word, judge_alert,
-    judge_damage, judge_idle, judge_overlap, metadata_changes, orders,
+    Content, DamageCase, Grade, Masks, OverlapCase, Serial, Side, Validity, Verdict, Word,
+    judge_alert, judge_damage, judge_idle, judge_overlap, metadata_changes, orders,
 };
 use crashlab::recording::Trace;
 use crashlab::subject::Exit;
 use crashlab::tree::{Node, NodeKind, Tree};
 
-use super::build::{Log, controls, found, outcome, state, tree};
+use super::build::{Log, changed, controls, found, linked, outcome, state, tree};
 
 #[test]
 fn damage_must_be_refused_by_name_with_the_bytes_untouched() {
@@ -141,28 +141,27 @@ fn sides(ends: &[(Exit, bool)]) -> Vec<Side> {
         .collect()
 }
 
-/// Each process adds its letter.
-fn overlap(ends: &[(Exit, bool)], end: &str) -> Word {
+/// The verdict where each order of processes leaves this text.
+fn judged(sides: &[Side], text: &dyn Fn(&[usize]) -> String, end: &str, masks: &Masks) -> Verdict {
     let state = state(&["s.json"]);
-    let text =
-        |order: &[usize]| order.iter().map(|side| ["a", "b", "c"][*side]).collect::<String>();
     let image = |text: &str| state.image(&tree(&[("s.json", text)]));
-    let all: Vec<Vec<usize>> = orders(ends.len());
-    let serial: Vec<Serial> = all
-        .iter()
-        .map(|order| Serial { order: order.clone(), image: image(&text(order)) })
+    let serial: Vec<Serial> = orders(sides.len())
+        .into_iter()
+        .map(|order| Serial { image: image(&text(&order)), order })
         .collect();
     let contents: BTreeSet<Content> =
         serial.iter().flat_map(|serial| serial.image.files.values().cloned()).collect();
     let whole: BTreeMap<_, _> = [("s.json".into(), contents)].into();
-    let case = OverlapCase {
-        sides: &sides(ends),
-        image: &image(end),
-        serial: &serial,
-        whole: &whole,
-        masks: &Masks::default(),
-    };
-    judge_overlap(&case).word
+    judge_overlap(&OverlapCase { sides, image: &image(end), serial: &serial, whole: &whole, masks })
+}
+
+/// Each process adds its letter.
+fn letters(order: &[usize]) -> String {
+    order.iter().map(|side| ["a", "b", "c"][*side]).collect()
+}
+
+fn overlap(ends: &[(Exit, bool)], end: &str) -> Word {
+    judged(&sides(ends), &letters, end, &Masks::default()).word
 }
 
 #[test]
@@ -181,6 +180,68 @@ fn an_overlap_must_end_as_some_order_would() {
     assert_eq!(overlap(&[did, did, did], "cab"), Word::Serial);
     assert_eq!(overlap(&[did, refused, did], "ca"), Word::Serial);
     assert_eq!(overlap(&[did, did, did], "ca"), Word::Lost);
+}
+
+#[test]
+fn an_overlap_tells_who_did_what() {
+    let (did, refused) = ((Exit::Code(0), true), (Exit::Code(75), false));
+    let why =
+        |ends: &[(Exit, bool)], end| judged(&sides(ends), &letters, end, &Masks::default()).why;
+    assert_eq!(why(&[did, did], "ba"), "as `b`, `a` one after another");
+    assert_eq!(
+        why(&[did, refused], "a"),
+        "as `a` one after another; `b` refused with exit code 75"
+    );
+    assert_eq!(
+        why(&[did, did, refused], "b"),
+        "`a`, `b` succeeded, and the files show nothing of: a"
+    );
+}
+
+#[test]
+fn who_must_say_something_and_does_not_is_unnoticed() {
+    let mut sides = sides(&[(Exit::Code(0), true), (Exit::Code(75), false)]);
+    sides[1].unsaid = Some("^busy".into());
+    let verdict = judged(&sides, &letters, "a", &Masks::default());
+    assert_eq!(verdict.word, Word::Unnoticed);
+    assert_eq!(verdict.why, "nothing is lost, but `b` (exit code 75) never says `^busy`");
+}
+
+#[test]
+fn where_equal_orders_end_differently_nothing_is_measured() {
+    let did = (Exit::Code(0), true);
+    let mut masks = Masks::default();
+    masks.unstable.insert("s.json".into());
+    let word = |end| judged(&sides(&[did, did]), &letters, end, &masks).word;
+    assert_eq!(word("ab"), Word::Serial);
+    assert_eq!(word("a"), Word::NotMeasured);
+}
+
+/// A line for the time, which is masked, and a line for what each process adds.
+#[test]
+fn what_only_a_mask_tells_apart_is_not_measured() {
+    let did = (Exit::Code(0), true);
+    let image = |text: &str| state(&["s.json"]).image(&tree(&[("s.json", text)]));
+    let mut masks = Masks::default();
+    masks.learn(&image("1\nx"), &image("2\nx"));
+    let word = |text: &dyn Fn(&[usize]) -> String, end| {
+        judged(&sides(&[did, did]), text, end, &masks).word
+    };
+    // What each adds stands beside the time.
+    let beside = |order: &[usize]| format!("{}\n{}", order.len(), letters(order));
+    assert_eq!(word(&beside, "7\nab"), Word::Serial);
+    // What each adds is the time.
+    let masked = |order: &[usize]| format!("{}\nx", letters(order));
+    assert_eq!(word(&masked, "7\nx"), Word::NotMeasured);
+    // Only the other order is told by the time alone, and both have done their work.
+    let sorted = |order: &[usize]| format!("{}\n{}", letters(order), order.len());
+    assert_eq!(word(&sorted, "7\n2"), Word::Serial);
+    // What tells fewer processes from each other says nothing of both.
+    let both = |order: &[usize]| format!("{}\n{}", letters(order), order.len() == 2);
+    assert_eq!(word(&both, "7\ntrue"), Word::Serial);
+    // A second process that adds nothing leaves what the first leaves, time and all.
+    let first = |order: &[usize]| format!("1\n{}", order.contains(&0));
+    assert_eq!(word(&first, "1\ntrue"), Word::Serial);
 }
 
 #[test]
@@ -229,11 +290,7 @@ fn an_alarm_exits_non_zero_says_it_and_changes_nothing() {
 fn links_modes_and_owners_must_be_kept() {
     let state = state(&["s.json"]);
     let before = tree(&[("s.json", "a")]);
-    let with = |change: &dyn Fn(&mut Node)| {
-        let mut after = before.clone();
-        change(after.nodes.get_mut(std::path::Path::new("s.json")).expect("it is there"));
-        after
-    };
+    let with = |change: &dyn Fn(&mut Node)| changed(before.clone(), "s.json", change);
     let changes = |after| metadata_changes(&before, &after, &state);
     assert_eq!(
         changes(with(&|node| node.kind = NodeKind::File(b"b".to_vec().into()))),
@@ -241,9 +298,14 @@ fn links_modes_and_owners_must_be_kept() {
     );
     assert_eq!(changes(with(&|node| node.mode = 0o600)), ["s.json: mode 0644 became 0600"]);
     assert_eq!(changes(with(&|node| node.uid = 7)), ["s.json: owner 0:0 became 7:0"]);
-    let linked = with(&|node| node.kind = NodeKind::Link("real".into()));
+    let link = |target: &str| linked(tree(&[("real", "a"), ("else", "b")]), "s.json", target);
     assert_eq!(
-        metadata_changes(&linked, &before, &state),
+        metadata_changes(&link("real"), &before, &state),
         ["s.json: the link to real was replaced by a file"]
     );
+    assert_eq!(
+        metadata_changes(&link("real"), &link("else"), &state),
+        ["s.json: the link led to real, and leads to else now"]
+    );
+    assert_eq!(metadata_changes(&link("real"), &link("real"), &state), Vec::<String>::new());
 }
