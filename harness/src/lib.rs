@@ -34,6 +34,7 @@ pub mod fault;
 pub mod interrupt;
 pub mod judge;
 pub mod op;
+pub mod progress;
 pub mod recording;
 pub mod recovery;
 pub mod report;

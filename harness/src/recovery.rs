@@ -75,9 +75,15 @@ impl<'a> Recoveries<'a> {
         let is_new =
             |(hash, _): &&([u8; 32], Arc<Tree>)| !self.known.outcomes.borrow().contains_key(hash);
         let todo: Vec<&([u8; 32], Arc<Tree>)> = trees.iter().filter(is_new).collect();
+        let progress = &self.stage.settings().progress;
+        progress.plan(todo.len());
         let jobs = jobs.min(todo.len());
         if jobs < 2 || !self.stage.has_fixed_place() {
-            return todo.iter().try_for_each(|(hash, tree)| self.on_known(*hash, tree).map(drop));
+            return todo.iter().try_for_each(|(hash, tree)| {
+                self.on_known(*hash, tree)?;
+                progress.done();
+                Ok(())
+            });
         }
         let next = AtomicUsize::new(0);
         let (command, stage) = (self.command(), self.stage.like());
@@ -86,6 +92,7 @@ impl<'a> Recoveries<'a> {
             let mut done = Vec::new();
             while let Some((hash, tree)) = todo.get(next.fetch_add(1, Ordering::Relaxed)) {
                 done.push((*hash, stage.outcome(command, tree)?));
+                stage.settings().progress.done();
             }
             Ok(done)
         };

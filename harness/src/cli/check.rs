@@ -1,19 +1,26 @@
 //! `crashlab check`: one program, as it is.
 
-use std::io::IsTerminal;
+use std::io::{IsTerminal, Write as _};
 use std::path::{Component, Path, PathBuf};
+use std::sync::mpsc;
+use std::time::{Duration, Instant};
 
 use clap::Parser;
 
 use super::run::{code, free_for_keeping, say_what_was_kept};
 use super::{CheckArgs, Code, Output, output};
 use crate::judge::Grade;
+use crate::progress::Progress;
 use crate::report::{Event, Json, Keep, Reporter, Strictness, Summary, Terminal, tell_case};
 use crate::run::{self, LabError, Plan, ScenarioResult, Settings};
 use crate::scenario::{
     CommandLine, DamageFault, Fault, FaultKind, KillPoint, Recovery, Scenario, Subject,
 };
 use crate::wrap::shell_word;
+
+/// A run that is over sooner needs no word on its way.
+const TELL_AFTER: Duration = Duration::from_secs(2);
+const TELL_EVERY: Duration = Duration::from_millis(200);
 
 /// Tries the program and prints what it comes to.
 pub(super) fn check(args: &CheckArgs, out: &mut Output<'_>) -> Code {
@@ -30,12 +37,50 @@ pub(super) fn check(args: &CheckArgs, out: &mut Output<'_>) -> Code {
     }
     super::interrupt::watch();
     // One case needs the others: what its states are called depends on the runs before it.
-    let result = run::check(&scenario, &Plan::All, &settings);
+    let result = watched(&settings.progress, || run::check(&scenario, &Plan::All, &settings));
     let result = result.map(|(result, _)| ScenarioResult { replay: replay(args), ..result });
     match (&args.case, result) {
         (Some(case), Ok(result)) => one_case(args, case, &result, out),
         (_, result) => report(args, &scenario, result, out),
     }
+}
+
+/// Does the work, and tells how far it is on standard error, if that is a terminal and it takes its time.
+fn watched<T>(progress: &Progress, work: impl FnOnce() -> T) -> T {
+    if !std::io::stderr().is_terminal() {
+        return work();
+    }
+    let (ended, waits) = mpsc::channel::<()>();
+    std::thread::scope(|scope| {
+        scope.spawn(move || {
+            let begun = Instant::now();
+            let mut pause = TELL_AFTER;
+            while let Err(mpsc::RecvTimeoutError::Timeout) = waits.recv_timeout(pause) {
+                pause = TELL_EVERY;
+                let told = told(progress.counts(), begun.elapsed());
+                _ = write!(std::io::stderr(), "\r\x1b[K{told}");
+            }
+            _ = write!(std::io::stderr(), "\r\x1b[K");
+        });
+        let result = work();
+        drop(ended);
+        result
+    })
+}
+
+/// The time left is what the states took so far, for those that are left.
+fn told((done, planned): (usize, usize), elapsed: Duration) -> String {
+    if planned == 0 {
+        return "recording".to_owned();
+    }
+    let left = match done {
+        0 => String::new(),
+        done => {
+            let left = elapsed.as_secs_f64() / done as f64 * (planned - done.min(planned)) as f64;
+            format!(", about {left:.0} s left")
+        }
+    };
+    format!("{done} of {planned} distinct states{left}")
 }
 
 /// The scenario that the arguments stand for.

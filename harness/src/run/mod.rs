@@ -26,6 +26,8 @@ pub use scenario::{FaultResult, Pause, Plan, ScenarioResult, run_scenario, try_s
 pub use stage::Stage;
 pub(crate) use stage::show;
 
+use crate::progress::Progress;
+
 /// How to run, whatever is run.
 #[derive(Debug, Clone)]
 pub struct Settings {
@@ -44,6 +46,8 @@ pub struct Settings {
     pub build: bool,
     /// Print what the build says as it comes.
     pub build_output: bool,
+    /// Counts the states as they are recovered from.
+    pub progress: Progress,
 }
 
 impl Default for Settings {
@@ -57,6 +61,7 @@ impl Default for Settings {
             confirm: 4,
             build: true,
             build_output: false,
+            progress: Progress::default(),
         }
     }
 }
