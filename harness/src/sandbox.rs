@@ -45,6 +45,9 @@ pub struct SandboxOptions {
     /// Where the subject shall see its work folder; only with namespaces. It is a folder that exists, or lies below
     /// `/tmp`, `/var/tmp` or `/dev/shm`; [`DEFAULT_SEEN`] where it is not said.
     pub seen_at: Option<PathBuf>,
+    /// Folders below `seen_at` that programs see as they really are, read-only, and that are empty in the work folder.
+    /// Relative; only with namespaces.
+    pub shown: Vec<PathBuf>,
     /// Files and folders that stay visible (read-only) though they lie below a path that the sandbox hides.
     pub keep_visible: Vec<PathBuf>,
     /// The subject may use the network.

@@ -7,6 +7,7 @@ mod confirm;
 mod controls;
 mod damage;
 mod derive;
+mod heavy;
 mod kill;
 mod live;
 mod needs;

@@ -8,6 +8,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::heavy::heavy_folders;
 use super::needs::{look_for_programs, search_path};
 use super::{LabError, Settings, check_interrupt};
 use crate::judge::{Outcome, Promises, State, overwritten_unread};
@@ -25,6 +26,8 @@ pub struct Stage<'a> {
     pub scenario: &'a Scenario,
     /// Its state files.
     pub state: State,
+    /// Folders that are too large to be copied: programs see them as they are.
+    shown: Vec<PathBuf>,
     sandbox: Rc<Sandbox>,
     settings: Settings,
     pin: Rc<Cell<Option<usize>>>,
@@ -71,7 +74,13 @@ impl<'a> Stage<'a> {
             keep_visible.retain(|visible| !visible.starts_with(folder));
         }
         let network = scenario.subject.network;
-        let options = SandboxOptions { seen_at, keep_visible, network, plain: settings.plain };
+        let shown = match (&seen_at, &scenario.subject.files) {
+            (Some(folder), None) => heavy_folders(folder, &scenario.subject.state),
+            _ => Vec::new(),
+        };
+        let plain = settings.plain;
+        let options =
+            SandboxOptions { seen_at, shown: shown.clone(), keep_visible, network, plain };
         let sandbox = Rc::new(Sandbox::new(&options)?);
         let state = State {
             paths: scenario.subject.state.clone(),
@@ -79,13 +88,14 @@ impl<'a> Stage<'a> {
             volatile: scenario.subject.volatile.clone(),
         };
         let pin = Rc::new(Cell::new(pin.filter(|_| settings.pin)));
-        Ok(Stage { scenario, state, sandbox, settings: settings.clone(), pin })
+        Ok(Stage { scenario, shown, state, sandbox, settings: settings.clone(), pin })
     }
 
     /// The same sandbox with other state files.
     pub fn with_state(&self, paths: Vec<PathBuf>) -> Stage<'a> {
         Stage {
             scenario: self.scenario,
+            shown: self.shown.clone(),
             state: State { paths, ..self.state.clone() },
             sandbox: self.sandbox.clone(),
             settings: self.settings.clone(),
@@ -115,7 +125,13 @@ impl<'a> Stage<'a> {
 
     /// What the sandbox cannot do on this machine, a line each.
     pub fn shortcomings(&self) -> Vec<String> {
-        self.sandbox.shortcomings()
+        let shown = self.shown.iter().map(|folder| {
+            format!(
+                "{} is large: the program sees it as it is, read-only, and not as a part of the copy",
+                folder.display()
+            )
+        });
+        self.sandbox.shortcomings().into_iter().chain(shown).collect()
     }
 
     /// Runs on another processor from now on.
@@ -133,7 +149,7 @@ impl<'a> Stage<'a> {
         self.probe()?;
         let subject = &self.scenario.subject;
         let mut tree = match subject.files.as_ref().or(subject.folder.as_ref()) {
-            Some(folder) => as_ones_own(tree::read(folder)?),
+            Some(folder) => as_ones_own(tree::read_around(folder, &self.shown)?),
             None => self.empty()?,
         };
         for command in &self.scenario.subject.setup {

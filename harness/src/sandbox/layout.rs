@@ -38,6 +38,9 @@ pub(super) struct Layout {
     pub(super) visible: Vec<(PathBuf, PathBuf)>,
     /// Folders inside the private ones on which something is mounted.
     mount_points: Vec<PathBuf>,
+    /// Folders inside the work folder on which real ones are mounted, and where programs see them.
+    pub(super) shown: Vec<(PathBuf, PathBuf)>,
+    shown_points: Vec<PathBuf>,
 }
 
 /// So many entries of a hidden folder itself are kept visible, each by a mount of its own.
@@ -58,6 +61,8 @@ impl Layout {
             private: Vec::new(),
             visible: Vec::new(),
             mount_points: Vec::new(),
+            shown: Vec::new(),
+            shown_points: Vec::new(),
         };
         make_folder(&layout.work, 0o755)?;
         if with_view {
@@ -66,6 +71,9 @@ impl Layout {
                 layout.add_visible(folder)?;
             }
             layout.add_seen(options.seen_at.as_deref().unwrap_or(Path::new(DEFAULT_SEEN)))?;
+            for folder in &options.shown {
+                layout.add_shown(folder)?;
+            }
         }
         Ok(layout)
     }
@@ -167,9 +175,19 @@ impl Layout {
         Ok(())
     }
 
+    fn add_shown(&mut self, folder: &Path) -> Result<(), SandboxError> {
+        let real = self.seen.join(folder);
+        let point = self.work.join(folder);
+        make_folders(&point)?;
+        self.shown.push((real.clone(), real));
+        self.shown_points.push(point);
+        Ok(())
+    }
+
     /// Empties all folders, but keeps those that are needed.
     pub(super) fn empty(&self) -> Result<(), SandboxError> {
-        clean::empty(&self.work, &[]).map_err(SandboxError::new(&self.work, "empty it"))?;
+        clean::empty(&self.work, &self.shown_points)
+            .map_err(SandboxError::new(&self.work, "empty it"))?;
         set_mode(&self.work, 0o755)?;
         for private in &self.private {
             clean::empty(&private.folder, &self.mount_points)

@@ -207,6 +207,9 @@ impl Plan {
             bind(source, target, false)?;
         }
         bind(&layout.work, &layout.seen, true)?;
+        for (source, target) in &layout.shown {
+            bind(source, target, false)?;
+        }
         let sealing = if used.recursive_read_only {
             Sealing::Recursive
         } else {

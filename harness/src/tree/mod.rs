@@ -15,7 +15,7 @@ mod snapshot;
 pub use diff::{Change, Difference, compare_bytes, difference};
 pub use model::{Inode, Misfit, Model, unaccounted};
 pub(crate) use reach::Top;
-pub use snapshot::{SnapshotError, read, read_own, write_out};
+pub use snapshot::{SnapshotError, read, read_around, read_own, write_out};
 
 /// A tree is kept in memory with all of its bytes, holes too, so that no folder with more than this is read.
 pub const BYTES_MAX: u64 = 1 << 30;

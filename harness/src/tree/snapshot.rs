@@ -42,7 +42,16 @@ type Inode = (u64, u64);
 ///
 /// [`SnapshotError`] with the path that could not be read, also where the files up to it hold more than [`BYTES_MAX`].
 pub fn read(root: &Path) -> Result<Tree, SnapshotError> {
-    read_with(root, false)
+    read_with(root, false, &[])
+}
+
+/// As [`read`], with these folders (relative) taken as empty.
+///
+/// # Errors
+///
+/// As [`read`].
+pub fn read_around(root: &Path, empty: &[PathBuf]) -> Result<Tree, SnapshotError> {
+    read_with(root, false, empty)
 }
 
 /// As [`read`], for a folder of the lab's own: where a mode forbids its owner to read, that is lifted for as long as
@@ -52,10 +61,10 @@ pub fn read(root: &Path) -> Result<Tree, SnapshotError> {
 ///
 /// As [`read`].
 pub fn read_own(root: &Path) -> Result<Tree, SnapshotError> {
-    read_with(root, true)
+    read_with(root, true, &[])
 }
 
-fn read_with(root: &Path, lift: bool) -> Result<Tree, SnapshotError> {
+fn read_with(root: &Path, lift: bool, empty: &[PathBuf]) -> Result<Tree, SnapshotError> {
     let found = fs::symlink_metadata(root).map_err(failed("read", root))?;
     if !found.is_dir() {
         return Err(failed("read", root)(io::Error::from(io::ErrorKind::NotADirectory)));
@@ -64,6 +73,7 @@ fn read_with(root: &Path, lift: bool) -> Result<Tree, SnapshotError> {
         place: Place::open(root, "read")?,
         lift,
         room: BYTES_MAX,
+        empty,
         closed: Vec::new(),
         entries: Vec::new(),
         contents: HashMap::new(),
@@ -119,6 +129,8 @@ struct Reader<'a> {
     lift: bool,
     /// So many more bytes a tree may hold.
     room: u64,
+    /// Folders that are taken as empty.
+    empty: &'a [PathBuf],
     /// Folders whose modes were lifted, with these modes: all below them is still to be read.
     closed: Vec<(PathBuf, u32)>,
     entries: Vec<(PathBuf, Node, Inode)>,
@@ -146,7 +158,7 @@ impl Reader<'_> {
             let names = self.place.top.folder(&relative).and_then(|folder| folder.names());
             for name in names.map_err(failed("read", &full))? {
                 let below = relative.join(name);
-                if self.entry(below.clone())? {
+                if self.entry(below.clone())? && !self.empty.contains(&below) {
                     folders.push(below);
                 }
             }
@@ -334,6 +346,7 @@ fn create(node: &Node, spot: &Spot) -> Result<(), SnapshotError> {
             .and_then(|mut file| file.write_all(data))
             .map_err(spot.failed("write")),
         NodeKind::Folder => fs::create_dir(&spot.at)
+            .or_else(|error| if spot.at.is_dir() { Ok(()) } else { Err(error) })
             .and_then(|()| spot.set_mode(0o700))
             .map_err(spot.failed("make the folder")),
         NodeKind::Link(target) => {
