@@ -17,8 +17,10 @@ fn one_session(name: &str) -> Scenario {
         .recovery(&until_empty)
 }
 
+/// Every kill is made for real, in a run of its own.
 fn run(scenario: &Scenario) -> ScenarioResult {
-    let result = try_scenario(scenario, &Plan::All, &Settings::default());
+    let settings = Settings { live: true, ..Settings::default() };
+    let result = try_scenario(scenario, &Plan::All, &settings);
     let result = result.unwrap_or_else(|error| panic!("{}: {error}", scenario.name));
     result.assert_held();
     result

@@ -2,6 +2,11 @@
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails, also in what tests share")]
 
 mod command;
+mod log {
+    pub(crate) mod property;
+}
+#[path = "../fuzz/replay.rs"]
+mod replay;
 
 use command::{Folder, redacted};
 use insta::assert_snapshot;
@@ -325,5 +330,13 @@ fn notes_of_people_cite_nothing_and_are_counted_apart() {
         folder
             .ok(&["verify", "--notes"])
             .contains("checked against the sources: 0 notes; without citations: 1")
+    );
+}
+
+#[test]
+fn any_bytes_are_read_line_by_line() {
+    replay::replay(
+        concat!(env!("CARGO_MANIFEST_DIR"), "/fuzz/corpus/log"),
+        log::property::holds_for,
     );
 }

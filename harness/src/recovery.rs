@@ -2,6 +2,8 @@
 
 use std::cell::RefCell;
 use std::collections::HashMap;
+use std::path::PathBuf;
+use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -10,18 +12,30 @@ use crate::run::{LabError, Stage};
 use crate::scenario::CommandLine;
 use crate::tree::Tree;
 
+/// What runs came to, by the hash of the tree that they began with.
+#[derive(Debug, Default)]
+struct Known {
+    /// With the state paths that the outcome was looked at for.
+    outcomes: RefCell<HashMap<[u8; 32], (Vec<PathBuf>, Outcome)>>,
+    checks: RefCell<HashMap<[u8; 32], Option<String>>>,
+}
+
 /// Everything that a scenario's recovery was run on so far.
 #[derive(Debug)]
 pub struct Recoveries<'a> {
-    stage: &'a Stage<'a>,
-    outcomes: RefCell<HashMap<[u8; 32], Outcome>>,
-    checks: RefCell<HashMap<[u8; 32], Option<String>>>,
+    stage: Stage<'a>,
+    known: Rc<Known>,
 }
 
 impl<'a> Recoveries<'a> {
     /// None yet.
-    pub fn new(stage: &'a Stage<'a>) -> Recoveries<'a> {
-        Recoveries { stage, outcomes: RefCell::default(), checks: RefCell::default() }
+    pub fn new(stage: &Stage<'a>) -> Recoveries<'a> {
+        Recoveries { stage: stage.clone(), known: Rc::default() }
+    }
+
+    /// The same runs, looked at for other state files.
+    pub fn seen_by(&self, stage: &Stage<'a>) -> Recoveries<'a> {
+        Recoveries { stage: stage.clone(), known: self.known.clone() }
     }
 
     /// The recovery's outcome on this tree; equal trees are run once.
@@ -39,11 +53,14 @@ impl<'a> Recoveries<'a> {
     ///
     /// As [`Stage::run`].
     pub fn on_known(&self, hash: [u8; 32], tree: &Arc<Tree>) -> Result<Outcome, LabError> {
-        if let Some(outcome) = self.outcomes.borrow().get(&hash) {
-            return Ok(outcome.clone());
-        }
-        let outcome = self.stage.outcome(self.command(), tree)?;
-        self.outcomes.borrow_mut().insert(hash, outcome.clone());
+        let paths = &self.stage.state.paths;
+        let known = self.known.outcomes.borrow().get(&hash).cloned();
+        let outcome = match known {
+            Some((seen, outcome)) if seen == *paths => return Ok(outcome),
+            Some((_, outcome)) => self.stage.seen(&outcome),
+            None => self.stage.outcome(self.command(), tree)?,
+        };
+        self.known.outcomes.borrow_mut().insert(hash, (paths.clone(), outcome.clone()));
         Ok(outcome)
     }
 
@@ -54,7 +71,7 @@ impl<'a> Recoveries<'a> {
     /// As [`Stage::run`]: the first.
     pub fn ahead(&self, trees: &[([u8; 32], Arc<Tree>)], jobs: usize) -> Result<(), LabError> {
         let is_new =
-            |(hash, _): &&([u8; 32], Arc<Tree>)| !self.outcomes.borrow().contains_key(hash);
+            |(hash, _): &&([u8; 32], Arc<Tree>)| !self.known.outcomes.borrow().contains_key(hash);
         let todo: Vec<&([u8; 32], Arc<Tree>)> = trees.iter().filter(is_new).collect();
         let jobs = jobs.min(todo.len());
         if jobs < 2 || !self.stage.has_fixed_place() {
@@ -76,7 +93,9 @@ impl<'a> Recoveries<'a> {
         });
         for result in results {
             let done = result.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
-            self.outcomes.borrow_mut().extend(done);
+            let paths = &self.stage.state.paths;
+            let done = done.into_iter().map(|(hash, outcome)| (hash, (paths.clone(), outcome)));
+            self.known.outcomes.borrow_mut().extend(done);
         }
         Ok(())
     }
@@ -91,18 +110,18 @@ impl<'a> Recoveries<'a> {
             return Ok(None);
         };
         let hash = tree.hash();
-        if let Some(said) = self.checks.borrow().get(&hash) {
+        if let Some(said) = self.known.checks.borrow().get(&hash) {
             return Ok(said.clone());
         }
         let outcome = self.stage.outcome(command, tree)?;
         let said = (!outcome.success()).then(|| account(&outcome));
-        self.checks.borrow_mut().insert(hash, said.clone());
+        self.known.checks.borrow_mut().insert(hash, said.clone());
         Ok(said)
     }
 
     /// The stage on which it runs.
-    pub fn stage(&self) -> &'a Stage<'a> {
-        self.stage
+    pub fn stage(&self) -> &Stage<'a> {
+        &self.stage
     }
 
     /// The recovery's command.

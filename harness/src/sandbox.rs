@@ -18,6 +18,7 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
@@ -64,6 +65,7 @@ pub struct Sandbox {
     view: Mutex<Option<Arc<View>>>,
     layout: Layout,
     seen: PathBuf,
+    obeys_modes: AtomicBool,
 }
 
 /// A sandbox could not be made.
@@ -90,6 +92,7 @@ impl SandboxError {
 pub struct Entry {
     view: Option<Arc<View>>,
     folder: CString,
+    obeys_modes: bool,
 }
 
 /// A step in the child failed.
@@ -140,6 +143,7 @@ impl Sandbox {
             view: Mutex::new(view),
             layout,
             seen,
+            obeys_modes: AtomicBool::new(false),
         })
     }
 
@@ -178,7 +182,16 @@ impl Sandbox {
     pub fn entry(&self) -> Entry {
         // `Layout` has refused names with a NUL, which no path of the kernel has.
         let folder = CString::new(self.seen.as_os_str().as_bytes()).unwrap_or_default();
-        Entry { view: self.view().clone(), folder }
+        let obeys_modes = self.obeys_modes.load(Ordering::Relaxed);
+        Entry { view: self.view().clone(), folder, obeys_modes }
+    }
+
+    /// While `run` runs, programs enter without the capabilities by which root reads and writes what a mode forbids.
+    pub fn obeying_modes<T>(&self, run: impl FnOnce() -> T) -> T {
+        self.obeys_modes.store(true, Ordering::Relaxed);
+        let result = run();
+        self.obeys_modes.store(false, Ordering::Relaxed);
+        result
     }
 
     fn view(&self) -> MutexGuard<'_, Option<Arc<View>>> {
@@ -281,7 +294,11 @@ impl Entry {
                 .map_err(at("join the network namespace"))?;
             setns(&view.mount, CloneFlags::CLONE_NEWNS).map_err(at("join the mount namespace"))?;
         }
-        nix::unistd::chdir(self.folder.as_c_str()).map_err(at("go to the work folder"))
+        nix::unistd::chdir(self.folder.as_c_str()).map_err(at("go to the work folder"))?;
+        if self.obeys_modes {
+            sys::capability::drop_overrides().map_err(at("give up the right to override modes"))?;
+        }
+        Ok(())
     }
 }
 

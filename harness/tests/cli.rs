@@ -53,7 +53,7 @@ fn scenarios() -> tempfile::TempDir {
     );
     fs::write(scenarios.join("half-written/in-place.toml"), in_place).unwrap();
     let all = format!(
-        "title = \"The rest\"\nproves = \"That the list says what each fault is\"\n{subject}[[fault]]\nkind = \"damage\"\n[[fault]]\nkind = \"damage\"\nfile = \"index\"\ndamages = [\"empty\", \"truncated\"]\nexpect = [\"accepted\"]\n[[fault]]\nkind = \"overlap\"\nname = \"two-sessions\"\nprocesses = {{ a = \"prog\", b = \"prog\" }}\norder = [\"a until mark:loaded\", \"b until end\"]\nexpect = [\"lost\"]\n[[fault]]\nkind = \"idle\"\n[[fault]]\nkind = \"idle\"\nnever = [\"model-called\"]\n[[fault]]\nkind = \"alert\"\nname = \"old-pending\"\ncommand = \"prog status\"\nsays = \"old\"\nexpect = [\"unnoticed\"]\n"
+        "title = \"The rest\"\nproves = \"That the list says what each fault is\"\nneeds = [\"prog\", \"python3\"]\nprobe = [\"python3\", \"-c\", \"import tinydb\"]\n{subject}[[fault]]\nkind = \"damage\"\n[[fault]]\nkind = \"damage\"\nfile = \"index\"\ndamages = [\"empty\", \"truncated\"]\nexpect = [\"accepted\"]\n[[fault]]\nkind = \"overlap\"\nname = \"two-sessions\"\nprocesses = {{ a = \"prog\", b = \"prog\" }}\norder = [\"a until mark:loaded\", \"b until end\"]\nexpect = [\"lost\"]\n[[fault]]\nkind = \"idle\"\n[[fault]]\nkind = \"idle\"\nnever = [\"model-called\"]\n[[fault]]\nkind = \"alert\"\nname = \"old-pending\"\ncommand = \"prog status\"\nsays = \"old\"\nexpect = [\"unnoticed\"]\n"
     );
     fs::write(scenarios.join("rest.toml"), all).unwrap();
     folder
@@ -100,6 +100,50 @@ fn list_for_machines() {
     let listed: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(listed[1]["faults"][2]["kind"], "overlap");
     insta::assert_snapshot!(told(&output));
+}
+
+#[test]
+fn damages_that_apply_are_listed() {
+    let folder = tempfile::tempdir().unwrap();
+    let question = "Is a file that was renamed over another one on the disk already?";
+    let state = format!("{{\n  \"queue\": [],\n  \"answers\": {{\"{question}\": [\"no\"]}}\n}}\n");
+    fs::write(folder.path().join("state.json"), state).unwrap();
+    let output = crashlab_in(folder.path(), &["damage", "--list", "state.json"]);
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+    insta::assert_snapshot!(told(&output));
+    let output = crashlab_in(folder.path(), &["damage", "--list", "state.json", "--json"]);
+    let listed: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(
+        listed.as_array().unwrap().len(),
+        text.lines().filter(|line| !line.starts_with(' ')).count()
+    );
+    let missing = listed.as_array().unwrap().iter().find(|one| one["name"] == "missing/*").unwrap();
+    assert_eq!((&missing["places"], &missing["first"]), (&4.into(), &"missing/queue".into()));
+    // What is listed can be made, and what has another name cannot.
+    for (name, code) in [("missing/queue", 0), ("missing/queu", 2), ("missin/queue", 2)] {
+        let output = crashlab_in(folder.path(), &["damage", name, "state.json"]);
+        assert_eq!(output.status.code(), Some(code), "{}", told(&output));
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(said.contains("did you mean `"), code == 2, "{said}");
+    }
+}
+
+#[test]
+fn what_is_missing_is_skipped_and_counts_only_where_that_is_denied() {
+    let folder = tempfile::tempdir().unwrap();
+    let scenario = "title = \"One\"\nproves = \"Nothing\"\nbuild = \"exit 1\"\nneeds = [\"no-such-program\"]\n[subject]\ncommand = \"true\"\nstate = [\"s\"]\n[[fault]]\nkind = \"kill\"\n";
+    fs::write(folder.path().join("one.toml"), scenario).unwrap();
+    let code = |arguments: &[&str]| crashlab_in(folder.path(), arguments).status.code();
+    assert_eq!(code(&["run", "one.toml"]), Some(0));
+    assert_eq!(code(&["run", "one.toml", "--deny", "skipped"]), Some(1));
+    let record = crashlab_in(folder.path(), &["record", "one.toml"]);
+    let replay = crashlab_in(folder.path(), &["replay", "one.toml", "kill@1"]);
+    for output in [record, replay] {
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(stderr, "error: skipped: no-such-program is not installed\n");
+        assert_eq!(output.status.code(), Some(3));
+    }
 }
 
 #[test]

@@ -4,7 +4,9 @@
     reason = "tests may, and what helps them is no test by itself to the lint"
 )]
 
-use crashlab::fault::damage::{DamageError, NAMES, apply};
+use crashlab::fault::damage::{
+    BLOCK_BYTES, Chosen, Damage, Family, Original, Pointer, Remains, Whole, Wish,
+};
 use proptest::prelude::*;
 use serde_json::Value;
 
@@ -20,17 +22,29 @@ const CHECKPOINT: &str = r#"{
 }
 "#;
 
+/// What is left of the bytes, or why there is no such damage of them.
+fn remains(name: &str, bytes: &[u8]) -> Result<Remains, String> {
+    let damage: Damage = name.parse().map_err(|error| format!("{error}"))?;
+    damage.apply(Original { bytes, later: None }).map_err(|error| error.to_string())
+}
+
+fn apply(name: &str, bytes: &[u8]) -> Result<Vec<u8>, String> {
+    match remains(name, bytes)? {
+        Remains::Bytes(bytes) => Ok(bytes),
+        other => panic!("{name} leaves {other:?}"),
+    }
+}
+
 fn damaged(name: &str, text: &str) -> String {
     String::from_utf8(apply(name, text.as_bytes()).unwrap()).unwrap()
 }
 
 fn refused(name: &str, text: &str) -> String {
-    apply(name, text.as_bytes()).unwrap_err().to_string()
+    apply(name, text.as_bytes()).unwrap_err()
 }
 
 #[test]
 fn the_seven_are_these() {
-    let names: Vec<&str> = NAMES.iter().map(|damage| damage.name).collect();
     let seven = [
         "truncated",
         "empty",
@@ -38,19 +52,89 @@ fn the_seven_are_these() {
         "unknown-field",
         "missing-queue",
         "queue-is-a-string",
+        "answers-is-a-list",
     ];
-    assert_eq!(names, [&seven[..], &["answers-is-a-list"]].concat());
+    assert_eq!(Damage::SEVEN.map(|damage| damage.to_string()), seven);
 }
 
 #[test]
 fn each_damage_of_a_checkpoint() {
-    let shown: String = NAMES
-        .iter()
-        .map(|damage| {
-            format!("## {}: {}\n{}\n", damage.name, damage.what, damaged(damage.name, CHECKPOINT))
-        })
-        .collect();
-    insta::assert_snapshot!(shown);
+    let later = CHECKPOINT.replace("0\n}", "1\n}");
+    let shown = |whole: Whole| {
+        let later = Some(later.as_bytes());
+        let file = Original { bytes: CHECKPOINT.as_bytes(), later };
+        match Damage::Whole(whole).apply(file) {
+            Ok(Remains::Bytes(bytes)) => visible(&bytes),
+            Ok(other) => format!("{other:?}\n"),
+            Err(error) => format!("{error}\n"),
+        }
+    };
+    let shown = Whole::ALL
+        .map(|whole| format!("## {}: {}\n{}\n", whole.name(), whole.what(), shown(whole)));
+    insta::assert_snapshot!(shown.concat());
+}
+
+/// Bytes with everything that a reader would not see written out.
+fn visible(bytes: &[u8]) -> String {
+    let show =
+        |line: &[u8]| line.escape_ascii().to_string().replace("\\\"", "\"").replace("\\\\", "\\");
+    let lines: Vec<String> = bytes.split(|byte| *byte == b'\n').map(show).collect();
+    lines.join("\n")
+}
+
+#[test]
+fn blocks_are_those_of_a_disk() {
+    let [a, b, c] = [b'a', b'b', b'c'].map(|byte| vec![byte; BLOCK_BYTES]);
+    let file = [&a[..], &b, &c[..100]].concat();
+    let zeroed = |block: usize| apply(&format!("zeroed-block/{block}"), &file).unwrap();
+    assert_eq!(zeroed(0), [&[0; BLOCK_BYTES][..], &b, &c[..100]].concat());
+    assert_eq!(zeroed(2), [&a[..], &b, &[0; 100]].concat());
+    assert_eq!(apply("swapped-blocks", &file).unwrap(), [&b[..], &a, &c[..100]].concat());
+    // What filled up the second block on the disk is a part of the file in its new place.
+    let short = [&a[..], &b[..100]].concat();
+    let swapped = [&b[..100], &[0; BLOCK_BYTES - 100], &a[..100]].concat();
+    assert_eq!(apply("swapped-blocks", &short).unwrap(), swapped);
+    assert_eq!(swapped.len(), short.len());
+}
+
+#[test]
+fn bits_are_counted_from_the_lowest_of_the_first_byte() {
+    assert_eq!(damaged("bit-flip/0", "ab"), "`b");
+    assert_eq!(damaged("bit-flip/6", "ab"), "!b");
+    assert_eq!(damaged("bit-flip/8", "ab"), "ac");
+}
+
+#[test]
+fn an_earlier_version_is_one_where_the_run_made_another() {
+    let older = Damage::Whole(Whole::OlderVersion);
+    let of = |later: Option<&[u8]>| older.apply(Original { bytes: b"one", later });
+    assert_eq!(of(Some(b"two")), Ok(Remains::Bytes(b"one".to_vec())));
+    assert!(of(Some(b"one")).unwrap_err().to_string().contains("leaves the file as it is"));
+    assert!(of(None).unwrap_err().to_string().contains("no other version is known"));
+}
+
+#[test]
+fn a_place_in_a_json_text_is_told_by_a_pointer() {
+    let text = "{\r\n\t\"a/b\" : [1, {\"x\":\"~\"} ],\r\n\t\"~\" : {}\r\n}";
+    for (name, from, to) in [
+        ("wrong-type/a~1b", "[1, {\"x\":\"~\"} ]", "\"of another type\""),
+        ("wrong-type/a~1b/0", "[1", "[\"of another type\""),
+        ("wrong-type/a~1b/1/x", "\"~\"}", "0}"),
+        ("wrong-type/~0", "{}", "\"of another type\""),
+        ("missing/a~1b", "\"a/b\" : [1, {\"x\":\"~\"} ],\r\n\t", ""),
+        ("missing/a~1b/0", "1, ", ""),
+        ("missing/a~1b/1", ", {\"x\":\"~\"}", ""),
+        ("missing/a~1b/1/x", "{\"x\":\"~\"}", "{}"),
+        ("missing/~0", ",\r\n\t\"~\" : {}", ""),
+        ("extra", " {}\r\n", " {},\r\n\t\"unknown\" : true\r\n"),
+        ("extra/a~1b", "} ]", "}, true ]"),
+        ("extra/a~1b/1", "\"~\"}", "\"~\",\"unknown\":true}"),
+        ("extra/~0", "{}", "{\"unknown\": true}"),
+    ] {
+        assert_eq!(damaged(name, text), text.replacen(from, to, 1), "{name}");
+    }
+    assert_eq!(damaged("wrong-type", " 1 "), " \"of another type\" ");
+    assert_eq!(damaged("extra", "[]"), "[true]");
 }
 
 #[test]
@@ -101,8 +185,9 @@ fn a_cut_can_be_told_its_place() {
     assert_eq!(damaged("truncated/5", "0123456789"), "01234");
     assert_eq!(damaged("truncated/0", "0123456789"), "");
     assert!(refused("truncated/10", "0123456789").contains("the file has 10 bytes"));
-    assert!(refused("truncated/-1", "0123456789").contains("`-1` is no number of bytes"));
-    assert!(refused("truncated/", "0123456789").contains("no number"));
+    for wrong in ["truncated/-1", "truncated/", "truncated/05"] {
+        assert!(refused(wrong, "0123456789").contains("expected `truncated/N`"), "{wrong}");
+    }
 }
 
 #[test]
@@ -118,6 +203,27 @@ fn what_does_not_apply_says_why() {
         ("queue-is-a-string", "{\"queue\":\"x\"}"),
         ("answers-is-a-list", "{\"answers\":[1]}"),
         ("answers-is-a-list", "\u{feff}{\"answers\":{}}"),
+        ("duplicated-tail", ""),
+        ("nul-filled", ""),
+        ("nul-filled", "\0\0"),
+        ("swapped-blocks", "short"),
+        ("crlf", "a\r\n"),
+        ("byte-order-mark", "\u{feff}"),
+        ("not-utf8", "12 \u{fc}"),
+        ("older-version", "{}"),
+        ("truncated/3", "abc"),
+        ("bit-flip/24", "abc"),
+        ("zeroed-block/0", "abc"),
+        ("zeroed-block/7", CHECKPOINT),
+        ("missing", CHECKPOINT),
+        ("missing/queu/0", CHECKPOINT),
+        ("missing/queue/2", CHECKPOINT),
+        ("missing/queue/00", CHECKPOINT),
+        ("missing/notes/0", CHECKPOINT),
+        ("wrong-type/queue/0/text", CHECKPOINT),
+        ("wrong-type/a", "{\"a\":1,\"a\":1}"),
+        ("extra/sessions_run", CHECKPOINT),
+        ("extra", "{"),
         ("truncate", CHECKPOINT),
         ("Not_An_Object", CHECKPOINT),
         ("queue-is-a-list", CHECKPOINT),
@@ -126,8 +232,6 @@ fn what_does_not_apply_says_why() {
     .map(|(name, text)| format!("{}\n", refused(name, text)))
     .concat();
     insta::assert_snapshot!(shown);
-    let near = DamageError::Unknown { name: "truncate".into(), near: vec!["truncated"] };
-    assert_eq!(apply("truncate", b"x").unwrap_err(), near);
 }
 
 /// White space as JSON allows it.
@@ -158,7 +262,12 @@ fn value() -> impl Strategy<Value = String> {
                 |members| {
                     let members: Vec<String> = members
                         .into_iter()
-                        .map(|(a, name, b, value)| format!("{a}{name}{b}:{value}"))
+                        .enumerate()
+                        .map(|(nth, (a, name, b, value))| {
+                            // Names that differ.
+                            let name = format!("\"{nth}{}", &name[1..]);
+                            format!("{a}{name}{b}:{value}")
+                        })
                         .collect();
                     format!("{{{}}}", members.join(","))
                 }
@@ -237,9 +346,9 @@ proptest! {
     #[test]
     fn every_damage_changes_the_bytes(object in objects()) {
         let text = object.text();
-        for damage in &NAMES {
-            let bytes = apply(damage.name, text.as_bytes()).unwrap();
-            prop_assert_ne!(&bytes[..], text.as_bytes(), "{}", damage.name);
+        for damage in Damage::SEVEN {
+            let bytes = apply(&damage.to_string(), text.as_bytes()).unwrap();
+            prop_assert_ne!(&bytes[..], text.as_bytes(), "{}", damage);
         }
     }
 
@@ -298,13 +407,109 @@ proptest! {
     }
 
     #[test]
-    fn no_bytes_make_it_panic(bytes in proptest::collection::vec(prop_oneof![Just(b'{'), Just(b'"'), any::<u8>()], 0..40)) {
-        for damage in &NAMES {
-            if let Ok(damaged) = apply(damage.name, &bytes) {
-                prop_assert_ne!(damaged, bytes.clone());
+    fn every_place_of_a_family_is_one_and_nothing_else_changes(text in value()) {
+        let old = json(text.as_bytes());
+        for family in [Family::WrongType, Family::Missing, Family::Extra] {
+            let found = family.places(text.as_bytes());
+            let found: Vec<Damage> = found.map(Iterator::collect).unwrap_or_default();
+            prop_assert_eq!(found.len(), places(&old, family), "{}", family);
+            for damage in found {
+                let new = json(&apply(&damage.to_string(), text.as_bytes()).unwrap());
+                changed_alone(&damage, &old, &new)?;
             }
         }
     }
+
+    #[test]
+    fn at_most_so_many_places_are_tried(length in 0_usize..200, at_most in 1_usize..100) {
+        let bytes = vec![b'x'; length];
+        let wishes = [Wish::Every(Family::Truncated), Wish::Every(Family::Truncated)];
+        let Chosen { damages, nowhere, bounded, .. } =
+            Wish::choose(&wishes, Original { bytes: &bytes, later: None }, at_most);
+        prop_assert_eq!(damages.len(), length.min(at_most));
+        prop_assert_eq!(nowhere.len(), if length == 0 { 2 } else { 0 });
+        let bound = (Family::Truncated, at_most, length);
+        prop_assert_eq!(bounded, if length > at_most { vec![bound] } else { vec![] });
+        if at_most > 1 && length > 1 {
+            prop_assert_eq!(damages.first(), Some(&Damage::Truncated(0)));
+            prop_assert_eq!(damages.last(), Some(&Damage::Truncated(length - 1)));
+        }
+    }
+
+    #[test]
+    fn no_bytes_make_it_panic(bytes in proptest::collection::vec(prop_oneof![Just(b'{'), Just(b'"'), any::<u8>()], 0..40)) {
+        let file = Original { bytes: &bytes, later: None };
+        let chosen = Wish::choose(&[Wish::All], file, usize::MAX);
+        for damage in chosen.damages {
+            prop_assert_ne!(damage.apply(file), Ok(Remains::Bytes(bytes.clone())), "{}", damage);
+        }
+    }
+}
+
+/// How many places a family has in a value whose names differ.
+fn places(value: &Value, family: Family) -> usize {
+    let below: usize = match value {
+        Value::Array(list) => list.iter().map(|value| 1 + below(value)).sum(),
+        Value::Object(map) => map.values().map(|value| 1 + below(value)).sum(),
+        _ => 0,
+    };
+    match family {
+        Family::WrongType => 1 + below,
+        Family::Missing => below,
+        _ => holders(value),
+    }
+}
+
+fn below(value: &Value) -> usize {
+    places(value, Family::Missing)
+}
+
+fn holders(value: &Value) -> usize {
+    match value {
+        Value::Array(list) => 1 + list.iter().map(holders).sum::<usize>(),
+        Value::Object(map) => 1 + map.values().map(holders).sum::<usize>(),
+        _ => 0,
+    }
+}
+
+/// The value at the place is changed as the damage says, and put back it gives the old document.
+fn changed_alone(damage: &Damage, old: &Value, new: &Value) -> Result<(), TestCaseError> {
+    let mut repaired = new.clone();
+    match damage {
+        Damage::WrongType(place) => {
+            let place = place.to_string();
+            let (was, is) = (old.pointer(&place).unwrap(), repaired.pointer_mut(&place).unwrap());
+            prop_assert_ne!(std::mem::discriminant(was), std::mem::discriminant(is));
+            *is = was.clone();
+        }
+        Damage::Missing(place) => {
+            let whole = place.to_string();
+            let (above, _) = whole.rsplit_once('/').unwrap();
+            let (name, was) = (place.tokens().last().unwrap(), old.pointer(&whole).unwrap());
+            match repaired.pointer_mut(above).unwrap() {
+                Value::Array(list) => list.insert(name.parse().unwrap(), was.clone()),
+                Value::Object(map) => {
+                    prop_assert_eq!(new.pointer(&whole), None);
+                    map.insert(name.clone(), was.clone());
+                }
+                other => panic!("{other} holds nothing"),
+            }
+        }
+        Damage::Extra(place) => match repaired.pointer_mut(&place.to_string()).unwrap() {
+            Value::Array(list) => prop_assert_eq!(list.pop(), Some(Value::Bool(true))),
+            Value::Object(map) => prop_assert!(map.pop_last()),
+            other => panic!("{other} holds nothing"),
+        },
+        other => panic!("{other} is not told by a pointer"),
+    }
+    prop_assert_eq!(&repaired, old, "{}", damage);
+    Ok(())
+}
+
+#[test]
+fn a_pointer_can_be_made_by_hand() {
+    let place: Pointer = "/a~1b".parse().unwrap();
+    assert_eq!(Damage::Missing(place).to_string(), "missing/a~1b");
 }
 
 /// The last field of an object, taken out.

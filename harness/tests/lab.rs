@@ -277,16 +277,80 @@ fn a_finding_has_its_evidence_and_the_line_that_replays_it() {
         .iter()
         .find(|case| case.verdict.grade == Grade::Fault)
         .expect("a fault");
-    let told = tell_case(torn, "bad.toml");
+    let told = tell_case(torn, &result.replay);
     for part in [
         "torn at kill@1",
         "accepted",
         "what survived, against the folder before the run",
-        "crashlab replay bad.toml kill@1",
+        "crashlab replay bad kill@1",
     ] {
         assert!(told.contains(part), "{part}: {told}");
     }
     assert!(
         tell_result(&result).contains(&told.lines().next().unwrap_or_default().replace("  ", ""))
     );
+}
+
+#[test]
+fn what_a_scenario_needs_and_does_not_find_skips_it_before_its_build() {
+    let tried = |needs: &[&str], probe: Option<&str>| {
+        let mut scenario =
+            shell("needs", "cat s > /dev/null; echo two > t; mv t s").kill_everywhere();
+        scenario.needs = needs.iter().map(|name| (*name).to_owned()).collect();
+        scenario.probe = probe.map(|line| CommandLine::Shell(line.to_owned()));
+        scenario.build = needs.iter().any(|name| name.contains("no-such")).then(|| "exit 1".into());
+        match try_scenario(&scenario, &Plan::All, &Settings::default()) {
+            Ok(_) => "tried".to_owned(),
+            Err(LabError::Missing(why)) => why,
+            Err(other) => panic!("{other}"),
+        }
+    };
+    assert_eq!(tried(&["sh", "{root}bin/sh"], Some("test ! -e s")), "tried");
+    assert_eq!(tried(&["sh", "no-such-program"], None), "no-such-program is not installed");
+    assert_eq!(tried(&["{root}no/such"], None), "/no/such is not installed");
+    assert_eq!(
+        tried(&[], Some("echo a package is missing >&2; exit 1")),
+        "the probe `echo a package is missing >&2; exit 1` fails: exit code 1: a package is missing"
+    );
+    assert_eq!(tried(&[], Some("kill -9 $$")), "the probe `kill -9 $$` fails: signal 9 (SIGKILL)");
+}
+
+#[test]
+fn a_probe_that_does_not_end_is_ended_and_one_that_cannot_be_started_fails() {
+    let mut scenario = shell("probes", "true").kill_everywhere();
+    scenario.subject.time_limit = 1;
+    let mut why = |argv: &[&str]| {
+        scenario.probe = Some(CommandLine::Argv(argv.iter().map(|word| (*word).into()).collect()));
+        try_scenario(&scenario, &Plan::All, &Settings::default()).unwrap_err().to_string()
+    };
+    assert_eq!(
+        why(&["sleep", "1000"]),
+        "skipped: the probe `sleep 1000` does not end within its time"
+    );
+    assert_eq!(why(&["/no/such"]), "skipped: the probe `/no/such` cannot be started");
+}
+
+#[test]
+fn a_skipped_scenario_is_no_pass() {
+    let good = shell("good", "cat s > /dev/null; echo two > t; mv t s").kill_everywhere();
+    let skipped =
+        Scenario { needs: vec!["no-such-program".into()], name: "lacks".into(), ..good.clone() };
+    for deny in [Vec::new(), vec![Word::Skipped]] {
+        let strictness = Strictness { deny: deny.clone(), ..Strictness::default() };
+        let (mut text, mut json) = (Vec::new(), Vec::new());
+        let mut terminal = Terminal::new(&mut text, false, strictness.clone());
+        let mut lines = Json::new(&mut json, strictness.clone());
+        let both = [good.clone(), skipped.clone()];
+        run(&both, &Plan::All, &Settings::default(), &mut Both(&mut terminal, &mut lines));
+        assert_eq!((terminal.summary.held, terminal.summary.untried), (1, 1));
+        assert_eq!(terminal.summary.exit_code(&strictness), u8::from(!deny.is_empty()));
+        let (text, json) = (String::from_utf8_lossy(&text), String::from_utf8_lossy(&json));
+        let mark = if deny.is_empty() { "skip" } else { "FAIL" };
+        let row = format!("{mark} lacks\n     skipped: no-such-program is not installed\n");
+        assert!(text.contains(&row), "{text}");
+        assert!(text.contains("1 of 2 scenarios held"), "{text}");
+        let event = r#"{"event":"skipped","scenario":"lacks","file":"good","reason":"no-such-program is not installed"}"#;
+        assert!(json.contains(event), "{json}");
+        assert!(json.contains(r#""scenarios_skipped":1"#), "{json}");
+    }
 }

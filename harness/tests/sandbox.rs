@@ -475,6 +475,24 @@ fn a_filled_folder_is_the_one_that_the_subject_sees() {
 }
 
 #[test]
+fn modes_can_be_made_to_hold_for_root_too() {
+    let sandbox = Sandbox::new(&options()).unwrap();
+    let file = sandbox.work().join("secret");
+    fs::write(&file, "x").unwrap();
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o000)).unwrap();
+    let said = sandbox.obeying_modes(|| sh_fails(&sandbox, "cat secret"));
+    assert!(said.contains("Permission denied"), "{said}");
+    let said = sandbox.obeying_modes(|| sh_fails(&sandbox, "echo y > secret"));
+    assert!(said.contains("ermission denied"), "{said}");
+    // It is root's right again as soon as that is over; others never had it.
+    if nix::unistd::geteuid().is_root() {
+        assert_eq!(sh(&sandbox, "cat secret"), "x");
+    } else {
+        sh_fails(&sandbox, "cat secret");
+    }
+}
+
+#[test]
 fn nothing_is_left() {
     let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap();
     let sandbox = Sandbox::new(&options()).unwrap();

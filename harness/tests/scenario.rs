@@ -8,11 +8,14 @@ mod scenario {
     mod finding;
     mod mistakes;
     mod points;
+    mod property;
     mod reading;
     mod schema;
     mod shipped;
     mod validator;
 }
+#[path = "../../fuzz/replay.rs"]
+mod replay;
 
 use std::path::{Path, PathBuf};
 
@@ -24,6 +27,8 @@ proves = "That all of them are read"
 root = "."
 build = "make all"
 path = ["out/bin"]
+needs = ["prog", "{root}/out/other"]
+probe = ["prog", "--version"]
 
 [subject]
 command = ["prog", "{dir}/state.json"]
@@ -50,7 +55,9 @@ expect = ["torn", "leftover"]
 [[fault]]
 kind = "damage"
 file = "journal/0001"
-damages = ["truncated", "empty"]
+damages = ["truncated", "empty", "bit-flip/*", "missing/a~1b/0"]
+at-most = 8
+valid = ["is-valid", "0001"]
 expect = ["accepted"]
 
 [[fault]]

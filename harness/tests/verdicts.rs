@@ -398,3 +398,87 @@ fn times_that_hide_who_wrote_are_not_measured() {
     let order = [("a", Until::Mark("made".into())), ("b", Until::End), ("a", Until::End)];
     assert_eq!(overlap(line, &order), Word::NotMeasured);
 }
+
+#[test]
+fn what_survived_whole_and_what_was_only_begun_need_no_reading() {
+    // `m` is whole wherever the kill comes, and written anew without a look at it; `l` stands in no version.
+    let line = "cat s > /dev/null; : > l; printf x >> l; printf two > t; mv t s; rm l";
+    let redoes = "cat s || exit 1; printf note > m; printf '' > l; printf two > t; mv t s; rm l";
+    let scenario = shell("begun", line).setup("printf note > m; printf one > s");
+    let scenario = with_state(recovered_by(scenario, redoes), &["s", "l", "m"]);
+    assert_eq!(words(scenario), [Word::Old, Word::Recovered, Word::New]);
+}
+
+/// A log beside the state, each line of which is what the state is to be; the last one counts.
+fn logs_ahead(options: &str) -> Scenario {
+    let log = |word: &str| {
+        format!("printf '{word}\\n' | dd of=j oflag=append conv=notrunc{options} 2> /dev/null; ")
+    };
+    let replays = "[ ! -s j ] || { tail -n 1 j > t; mv t s; }; rm -f j";
+    let line = format!("cat s; {} {} {replays}", log("two"), log("three"));
+    recovered_by(shell("logs ahead", &line), &format!("cat s; {replays}"))
+}
+
+#[test]
+fn an_end_from_a_synced_log_is_recovered_though_no_version_leads_to_it() {
+    assert_eq!(words(logs_ahead(",fsync")), [Word::Old, Word::Recovered, Word::New]);
+    // Nobody vouched for the log after its first line.
+    assert!(words(logs_ahead("")).contains(&Word::Diverged));
+}
+
+#[test]
+fn a_file_that_becomes_the_state_is_no_log_of_it() {
+    let line = "n=$(cat s); [ ! -s t ] || n=$((n + $(cat t))); \
+                echo $((n + 1)) | dd of=t conv=fsync 2> /dev/null; mv t s";
+    let scenario = shell("adds up", line).setup("echo 5 > s");
+    assert_eq!(words(scenario), [Word::Old, Word::Diverged, Word::New]);
+}
+
+#[test]
+fn a_refusal_is_told_by_the_line_that_names_the_file() {
+    let line = "cat s > /dev/null; printf two > s";
+    let refuses = "grep -q . s || { echo s: is empty >&2; echo Shell v1 >&2; exit 1; }";
+    let (word, why) = word_at(&recovered_by(shell("two lines", line), refuses), "truncate#1");
+    assert_eq!(
+        (word, why.as_str()),
+        (Word::Refused, "the recovery gave up: exit code 1: s: is empty")
+    );
+}
+
+#[test]
+fn an_access_list_that_says_no_more_than_a_mode_is_a_mode() {
+    // As `cp -p`, `install` and `sed -i` set it: version 2; user 6, group 4, others 4.
+    let program = "import os, struct\n\
+                   open('s').read()\n\
+                   fd = os.open('t', os.O_WRONLY | os.O_CREAT, 0o600)\n\
+                   entries = [(1, 6), (4, 4), (32, 4)]\n\
+                   acl = struct.pack('<I', 2) + b''.join(struct.pack('<HHI', *entry, 0xffffffff) for entry in entries)\n\
+                   try: os.setxattr(fd, 'system.posix_acl_access', acl)\n\
+                   except OSError: os.fchmod(fd, 0o644)\n\
+                   os.write(fd, b'two')\n\
+                   os.rename('t', 's')\n";
+    let mut scenario = shell("list", "true").setup("chmod 644 s");
+    scenario.subject.command =
+        CommandLine::Argv(["python3", "-c", program].map(str::to_owned).into());
+    let result = result(&recovered_by(scenario, "cat s").kill_everywhere());
+    let words: Vec<Word> = result.counts().into_keys().collect();
+    assert_eq!(words, [Word::Old, Word::New, Word::Leftover], "and no mode that was not kept");
+}
+
+#[test]
+fn names_and_bytes_given_at_random_are_no_difference_to_a_real_kill() {
+    let line = "cat s > /dev/null; t=$(mktemp ./XXXXXXXX); head -c 9 /dev/urandom > $t; mv $t s";
+    let result = result(&recovered_by(shell("random", line), "cat s").kill_everywhere());
+    let confirmation = &result.faults[0].confirmation;
+    assert_eq!((confirmation.differing.len(), confirmation.tried), (0, confirmation.confirmed));
+    assert!(confirmation.but_for_chance > 0, "{confirmation:?}");
+}
+
+#[test]
+fn a_volatile_file_that_is_there_for_a_while_is_not_misspelt() {
+    let line = "cat s > /dev/null; : > v; echo two > t; mv t s; rm v";
+    let mut scenario = recovered_by(shell("for a while", line), "cat s").kill_everywhere();
+    scenario.subject.volatile = vec!["v".into(), "w".into()];
+    let notes = result(&scenario).notes;
+    assert_eq!(notes, ["nothing stands at `w` (volatile) at any time"]);
+}

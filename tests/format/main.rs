@@ -4,8 +4,13 @@
 #[path = "../command/mod.rs"]
 mod command;
 mod model;
+mod property;
 mod python;
 mod refused;
 mod refused_strings;
+#[path = "../../fuzz/replay.rs"]
+mod replay;
 mod round_trip;
+mod strategy;
+mod strict;
 mod vectors;

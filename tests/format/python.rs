@@ -7,7 +7,7 @@ use long_horizon::checkpoint::Checkpoint;
 use proptest::strategy::{Strategy, ValueTree};
 use proptest::test_runner::TestRunner;
 
-use super::{command, model, vectors};
+use super::{command, model, strategy, vectors};
 
 /// Reads lines, each a JSON list of a value and of a file's text. Prints for each the value and the file's content as
 /// this project must write them, then the value in other layouts that it must read.
@@ -71,7 +71,7 @@ fn python_and_we_write_the_same_bytes_and_read_each_other() {
 /// The fixed vectors were printed by Python; this says so again wherever there is one.
 fn values() -> Vec<Checkpoint> {
     let mut runner = TestRunner::deterministic();
-    let strategy = model::checkpoint();
+    let strategy = strategy::checkpoint();
     let mut any = || strategy.new_tree(&mut runner).expect("a value").current();
     let mut values = vec![
         Checkpoint::decode(vectors::FULL.as_bytes()).expect("the vector loads"),

@@ -5,48 +5,14 @@ use std::collections::BTreeSet;
 use long_horizon::checkpoint::Checkpoint;
 use proptest::collection::vec;
 use proptest::prelude::*;
-use serde_json::Value;
 
-use super::model;
-
-/// What bytes that nobody checked must do: load and round-trip, or be refused with a place inside the file.
-fn holds_for(bytes: &[u8]) -> Result<(), TestCaseError> {
-    let generic = serde_json::from_slice::<Value>(bytes).ok();
-    match Checkpoint::decode(bytes) {
-        Ok(loaded) => {
-            let generic = generic.expect("what loads is JSON");
-            prop_assert!(model::is_checkpoint(&generic), "loaded, but is none: {generic}");
-            let again = Checkpoint::decode(&loaded.encode()).expect("what was written loads");
-            // The bytes as well: equality of the maps does not look at the order.
-            prop_assert_eq!(again.encode(), loaded.encode());
-            prop_assert_eq!(&again, &loaded);
-            for (name, part) in model::value(&loaded).as_object().expect("an object") {
-                prop_assert!(
-                    generic.get(name).is_none_or(|found| found == part),
-                    "{name} was read wrong"
-                );
-            }
-        }
-        Err(damage) => {
-            let lines: Vec<&[u8]> = bytes.split(|&b| b == b'\n').collect();
-            prop_assert!((1..=lines.len()).contains(&damage.line), "{damage}");
-            let column_max = String::from_utf8_lossy(lines[damage.line - 1]).chars().count() + 1;
-            prop_assert!((1..=column_max).contains(&damage.column), "{damage}");
-            let only_this_sees_it = ["a second field", "that was there before"];
-            if generic.is_some_and(|generic| model::is_checkpoint(&generic)) {
-                prop_assert!(
-                    only_this_sees_it.iter().any(|part| damage.found.contains(part)),
-                    "{damage}"
-                );
-            }
-        }
-    }
-    Ok(())
-}
+use super::property::holds_for;
+use super::replay::replay;
+use super::{model, strategy};
 
 proptest! {
     #[test]
-    fn the_bytes_are_those_of_the_model_and_are_read_back(checkpoint in model::checkpoint()) {
+    fn the_bytes_are_those_of_the_model_and_are_read_back(checkpoint in strategy::checkpoint()) {
         let bytes = checkpoint.encode();
         let expected = model::printed(&model::value(&checkpoint));
         prop_assert_eq!(String::from_utf8_lossy(&bytes), expected);
@@ -54,7 +20,7 @@ proptest! {
     }
 
     #[test]
-    fn any_layout_loads(checkpoint in model::checkpoint(), crlf in any::<bool>()) {
+    fn any_layout_loads(checkpoint in strategy::checkpoint(), crlf in any::<bool>()) {
         let value = model::value(&checkpoint);
         let compact = value.to_string();
         prop_assert_eq!(Checkpoint::decode(compact.as_bytes()), Ok(checkpoint.clone()));
@@ -68,7 +34,7 @@ proptest! {
 
     #[test]
     fn no_bytes_make_the_reader_panic(bytes in vec(any::<u8>(), 0..200)) {
-        holds_for(&bytes)?;
+        holds_for(&bytes);
     }
 
     #[test]
@@ -78,12 +44,12 @@ proptest! {
             "0", "-", "1", "e", ".", "true", "null", " ", "\n", "\r", "\0", "é", "\u{feff}",
         ]), 0..30),
     ) {
-        holds_for(tokens.concat().as_bytes())?;
+        holds_for(tokens.concat().as_bytes());
     }
 
     #[test]
     fn no_change_of_a_few_bytes_does(
-        checkpoint in model::checkpoint(),
+        checkpoint in strategy::checkpoint(),
         changes in vec((any::<prop::sample::Index>(), any::<Option<u8>>()), 1..4),
     ) {
         let mut bytes = checkpoint.encode();
@@ -94,7 +60,7 @@ proptest! {
                 None => drop(bytes.remove(place)),
             }
         }
-        holds_for(&bytes)?;
+        holds_for(&bytes);
     }
 }
 
@@ -133,4 +99,9 @@ fn a_file_cut_anywhere_is_refused_there() {
     an empty file instead of a JSON object
     ");
     assert!(Checkpoint::decode(&whole[..whole.len() - 1]).is_ok());
+}
+
+#[test]
+fn no_file_of_the_corpus_does_nor_one_like_it() {
+    replay(concat!(env!("CARGO_MANIFEST_DIR"), "/fuzz/corpus/checkpoint"), holds_for);
 }

@@ -1,6 +1,7 @@
 //! The stores: what they keep, what they refuse by which name, and what they leave behind.
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails, also in what tests share")]
 
+mod any_bytes;
 mod lock;
 mod meanwhile;
 mod reference;

@@ -21,6 +21,7 @@ pub struct Args {
 
 const EXAMPLES: &str = "\
 Examples:
+  crashlab check -- ./my-program        try a program, in the current folder
   crashlab init -o mine.toml            a scenario to start from
   crashlab run mine.toml                try it
   crashlab replay mine.toml kill@12     one case of it again
@@ -28,6 +29,7 @@ Examples:
 
 const LONG_EXAMPLES: &str = "\
 Examples:
+  crashlab check -- ./my-program        try a program, in the current folder
   crashlab init -o mine.toml            a scenario to start from
   crashlab run mine.toml                try it
   crashlab replay mine.toml kill@12     one case of it again
@@ -48,6 +50,8 @@ complete its keys when its first line names the file:
 /// The commands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
+    /// Try a program as it is, without a scenario, and report what survived
+    Check(CheckArgs),
     /// Try scenarios, and report what survived
     Run(RunArgs),
     /// List scenarios: their faults, and what they prove
@@ -56,7 +60,7 @@ pub enum Command {
     Record(RecordArgs),
     /// Run one case of a scenario again
     Replay(ReplayArgs),
-    /// Write a damaged copy of a state file
+    /// Write a damaged copy of a state file, or list how it can be damaged
     Damage(DamageArgs),
     /// Write a commented scenario to start from
     Init(InitArgs),
@@ -69,6 +73,104 @@ pub enum Command {
     Completions(CompletionsArgs),
     /// Print the manual page, or write all pages into a folder
     Man(ManArgs),
+}
+
+const CHECK_EXAMPLES: &str = "\
+Examples:
+  crashlab check --state state.json -- python3 save.py state.json
+  crashlab check --recover './job --resume' --check './job --verify' -- ./job
+  crashlab check --case kill@3 --keep kept -- ./job
+
+The program runs in a copy of the current folder, which it sees at its own path;
+the folder itself is never changed. Everything else is read-only.";
+
+/// `crashlab check`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = CHECK_EXAMPLES)]
+pub struct CheckArgs {
+    /// A file or folder that must survive, below the current folder; several must agree with each other [default: each
+    /// file that the program changes, by itself]
+    #[arg(long, value_name = "PATH")]
+    pub state: Vec<PathBuf>,
+    /// What a user would run next, for `sh -c` [default: the program again]
+    #[arg(long, value_name = "CMD")]
+    pub recover: Option<String>,
+    /// Must succeed after each recovery, for `sh -c`
+    #[arg(long, value_name = "CMD")]
+    pub check: Option<String>,
+    /// What to try, parted by commas: kill, damage
+    #[arg(long, value_name = "LIST", default_value = "kill", value_parser = fault_list)]
+    pub faults: FaultList,
+    /// A mark (`mark:NAME`) or a regular expression for a line of output that promises what is saved next
+    #[arg(long, value_name = "WHAT")]
+    pub ack: Vec<String>,
+    /// A file that may hold anything after a crash
+    #[arg(long, value_name = "PATH")]
+    pub volatile: Vec<PathBuf>,
+    /// How many kills in a row: 2 kills the recovery as well, at each of its places
+    #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u8).range(1..=3))]
+    pub depth: u8,
+    /// How many kills are made for real as well, beside one for each kind of fault: a number, or `all`
+    #[arg(long, value_name = "N", default_value = "4", value_parser = confirmations)]
+    pub confirm: usize,
+    /// Seconds that one run may take
+    #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = clap::value_parser!(u64).range(1..=3600))]
+    pub time_limit: u64,
+    /// Standard output is a pipe, and not a terminal
+    #[arg(long)]
+    pub pipe: bool,
+    /// The program may use the network
+    #[arg(long)]
+    pub network: bool,
+    /// How many recoveries run at once [default: one for each processor]
+    #[arg(short, long, value_name = "N", value_parser = jobs)]
+    pub jobs: Option<u16>,
+    /// Only the case of this id
+    #[arg(long, value_name = "ID")]
+    pub case: Option<String>,
+    /// Keep the folders of each finding in this folder; with --case those of the case
+    #[arg(long, value_name = "DIR")]
+    pub keep: Option<PathBuf>,
+    /// Print events as JSON Lines instead of a report
+    #[arg(long)]
+    pub json: bool,
+    /// Let these warnings count as faults, parted by commas: leftover, metadata, skipped
+    #[arg(long, value_name = "WORDS", value_parser = denied)]
+    pub deny: Vec<Denied>,
+    /// Do not exit with 3 where something was not measured
+    #[arg(long)]
+    pub allow_not_measured: bool,
+    /// The program and its arguments
+    #[arg(last = true, required = true, value_name = "CMD")]
+    pub command: Vec<String>,
+}
+
+/// What `--faults` names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FaultList {
+    /// Kill it everywhere.
+    pub kill: bool,
+    /// Damage its state.
+    pub damage: bool,
+}
+
+fn fault_list(text: &str) -> Result<FaultList, String> {
+    let mut list = FaultList { kill: false, damage: false };
+    for word in text.split(',').map(str::trim) {
+        match word {
+            "kill" => list.kill = true,
+            "damage" => list.damage = true,
+            other => return Err(format!("`{other}` is none of kill, damage")),
+        }
+    }
+    Ok(list)
+}
+
+fn confirmations(text: &str) -> Result<usize, String> {
+    match text {
+        "all" => Ok(usize::MAX),
+        _ => text.parse().map_err(|_| "expected a number, or `all`".to_owned()),
+    }
 }
 
 const RUN_EXAMPLES: &str = "\
@@ -119,6 +221,9 @@ pub struct RunArgs {
     /// Do not keep a traced program and its tracer on one processor
     #[arg(long)]
     pub no_pin: bool,
+    /// Make every kill for real, in a run of its own, instead of deriving it from one recording
+    #[arg(long)]
+    pub live: bool,
     /// Keep the work folder of each finding in this folder
     #[arg(long, value_name = "DIR")]
     pub keep: Option<PathBuf>,
@@ -222,34 +327,58 @@ pub struct ReplayArgs {
     /// Do not run the scenario's `build` command
     #[arg(long)]
     pub no_build: bool,
+    /// Make a kill for real, in a run of its own, instead of deriving it from the recording
+    #[arg(long)]
+    pub live: bool,
 }
 
 /// `crashlab damage`.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "\
-Example:
-  crashlab damage truncated state.json -o damaged.json")]
+#[command(
+    override_usage = "crashlab damage NAME FILE [-o OUT]\n       crashlab damage --list FILE [--json]",
+    after_help = "\
+Names with a place: truncated/N (bytes), bit-flip/N, zeroed-block/N (512 bytes),
+wrong-type/POINTER, missing/POINTER, extra/POINTER (JSON pointers, RFC 6901).
+The damage older-version needs the run of a scenario.
+
+Examples:
+  crashlab damage --list state.json
+  crashlab damage truncated state.json -o damaged.json
+  crashlab damage missing/queue/0 state.json
+  crashlab damage fifo state.json"
+)]
 pub struct DamageArgs {
-    /// The damage: truncated, empty, not-an-object, unknown-field, missing-queue, queue-is-a-string or answers-is-a-list
-    #[arg(value_name = "NAME")]
-    pub name: String,
+    /// The damage
+    #[arg(value_name = "NAME", required_unless_present = "list")]
+    pub name: Option<String>,
     /// The file; it is only read
-    #[arg(value_name = "FILE")]
-    pub file: PathBuf,
-    /// Where to write the copy; an existing file is left alone [default: FILE.NAME]
+    #[arg(value_name = "FILE", required_unless_present = "list")]
+    pub file: Option<PathBuf>,
+    /// Where to write the copy; what exists is left alone [default: FILE.NAME]
     #[arg(short, long, value_name = "OUT")]
     pub output: Option<PathBuf>,
+    /// List the damages that apply to a file
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["name", "file", "output"])]
+    pub list: Option<PathBuf>,
+    /// Print the list as JSON
+    #[arg(long, requires = "list")]
+    pub json: bool,
 }
 
 /// `crashlab init`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-Example:
-  crashlab init -o mine.toml")]
+Examples:
+  crashlab init -o mine.toml
+  crashlab init -o mine.toml -- python3 save.py state.json")]
 pub struct InitArgs {
     /// Where to write it; an existing file is left alone [default: standard output]
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
+    /// A program and its arguments: it is run once in a copy of the current folder, and the scenario is the one that
+    /// `check` would use
+    #[arg(last = true, value_name = "CMD")]
+    pub command: Vec<String>,
 }
 
 /// `crashlab doctor`.

@@ -6,14 +6,13 @@ use serde::Serialize;
 
 use super::plan::ListPlan;
 use super::{Code, Output};
+use crate::fault::damage::{Damage, Wish};
 use crate::judge::Word;
-use crate::scenario::{Fault, FaultKind, KillPoint, Scenario};
+use crate::run::show;
+use crate::scenario::{DamageFault, Fault, FaultKind, KillPoint, Scenario};
 use crate::wrap::wrapped;
 
 const COLUMNS: usize = 80;
-
-/// How many damages there are; all of them are not worth their names.
-const ALL_DAMAGES: usize = 7;
 
 /// One scenario, as `--json` prints it.
 #[derive(Debug, Serialize)]
@@ -22,6 +21,9 @@ struct Listed<'a> {
     file: &'a Path,
     title: &'a str,
     proves: &'a str,
+    needs: &'a [String],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    probe: Option<String>,
     state: &'a [PathBuf],
     faults: Vec<ListedFault>,
 }
@@ -60,11 +62,21 @@ pub(super) fn list(plan: &ListPlan, output: &mut Output<'_>) -> Code {
 fn entry(scenario: &Scenario) -> String {
     let mut entry = format!("{}\n", scenario.name);
     entry += &wrapped("  proves  ", &scenario.proves, COLUMNS);
+    if let Some(needs) = needs(scenario) {
+        entry += &wrapped("  needs   ", &needs, COLUMNS);
+    }
     for (index, fault) in scenario.faults.iter().enumerate() {
         let label = if index == 0 { "  faults  " } else { "          " };
         entry += &wrapped(label, &described(fault), COLUMNS);
     }
     entry
+}
+
+/// What must be on the machine for the scenario to be tried.
+fn needs(scenario: &Scenario) -> Option<String> {
+    let probe = scenario.probe.iter().map(|probe| format!("that {} succeeds", show(probe)));
+    let all: Vec<String> = scenario.needs.iter().cloned().chain(probe).collect();
+    (!all.is_empty()).then(|| all.join(", "))
 }
 
 fn listed(scenario: &Scenario) -> Listed<'_> {
@@ -79,6 +91,8 @@ fn listed(scenario: &Scenario) -> Listed<'_> {
         file: &scenario.file,
         title: &scenario.title,
         proves: &scenario.proves,
+        needs: &scenario.needs,
+        probe: scenario.probe.as_ref().map(show),
         state: &scenario.subject.state,
         faults: scenario.faults.iter().map(fault).collect(),
     }
@@ -101,16 +115,21 @@ fn what(kind: &FaultKind) -> String {
             let points: Vec<String> = at.iter().map(KillPoint::to_string).collect();
             format!("at {}", points.join(", "))
         }
-        FaultKind::Damage { file, damages } if damages.len() == ALL_DAMAGES => {
-            format!("{}, all {ALL_DAMAGES} ways", file.display())
-        }
-        FaultKind::Damage { file, damages } => {
-            format!("{}: {}", file.display(), damages.join(", "))
-        }
+        FaultKind::Damage(fault) => damages(fault),
         FaultKind::Overlap { name, .. } | FaultKind::Alert { name, .. } => name.clone(),
         FaultKind::Idle { never } if never.is_empty() => String::new(),
         FaultKind::Idle { never } => format!("never {}", never.join(", ")),
     }
+}
+
+/// All seven together are not worth their names.
+fn damages(fault: &DamageFault) -> String {
+    let file = fault.file.display();
+    if fault.damages == Damage::SEVEN.map(Wish::One) {
+        return format!("{file}, all {} ways", Damage::SEVEN.len());
+    }
+    let wishes: Vec<String> = fault.damages.iter().map(Wish::to_string).collect();
+    format!("{file}: {}", wishes.join(", "))
 }
 
 /// A word as scenarios write it.

@@ -2,6 +2,7 @@
 //! through one [`Output`].
 
 mod args;
+mod check;
 mod completions;
 pub mod damage;
 pub mod doctor;
@@ -18,8 +19,8 @@ mod run;
 mod schema;
 
 pub use args::{
-    Args, Command, CompletionsArgs, DamageArgs, Deny, DoctorArgs, InitArgs, ListArgs, ManArgs,
-    RecordArgs, ReplayArgs, RunArgs,
+    Args, CheckArgs, Command, CompletionsArgs, DamageArgs, Deny, DoctorArgs, InitArgs, ListArgs,
+    ManArgs, RecordArgs, ReplayArgs, RunArgs,
 };
 pub use exit::Code;
 pub use output::Output;
@@ -28,6 +29,7 @@ pub use output::Output;
 pub fn dispatch(args: &Args, output: &mut Output<'_>) -> Code {
     let done = match &args.command {
         Command::Run(args) => plan::run(args).map(|plan| run::run(&plan, output)),
+        Command::Check(args) => Ok(check::check(args, output)),
         Command::List(args) => plan::list(args).map(|plan| list::list(&plan, output)),
         Command::Record(args) => plan::record(args).map(|plan| record::record(&plan, output)),
         Command::Replay(args) => plan::replay(args).map(|plan| replay::replay(&plan, output)),

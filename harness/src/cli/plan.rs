@@ -24,6 +24,8 @@ pub struct RunPlan {
     pub build: bool,
     /// Keep a traced program and its tracer on one processor.
     pub pin: bool,
+    /// Make every kill for real.
+    pub live: bool,
     /// Keep the work folder of each finding here.
     pub keep: Option<PathBuf>,
 }
@@ -59,6 +61,8 @@ pub struct ReplayPlan {
     pub keep: Option<PathBuf>,
     /// Run the scenario's `build` command.
     pub build: bool,
+    /// Make a kill for real.
+    pub live: bool,
 }
 
 /// The arguments cannot be made a plan. `Display` is for people, of 80 columns, and may have many lines.
@@ -95,6 +99,7 @@ pub fn run(args: &RunArgs) -> Result<RunPlan, PlanError> {
         allow_not_measured: args.allow_not_measured,
         build: !args.no_build,
         pin: !args.no_pin,
+        live: args.live,
         keep: args.keep.clone(),
     })
 }
@@ -122,6 +127,7 @@ pub fn replay(args: &ReplayArgs) -> Result<ReplayPlan, PlanError> {
         case: args.case.clone(),
         keep: args.keep.clone(),
         build: !args.no_build,
+        live: args.live,
     })
 }
 

@@ -2,6 +2,7 @@
 
 use super::plan::ReplayPlan;
 use super::{Code, Output, output};
+use crate::fault::damage::{Damage, Wish};
 use crate::judge::Grade;
 use crate::report::{keep_case, tell_case};
 use crate::run::{Plan, Settings, try_scenario};
@@ -10,8 +11,12 @@ use crate::scenario::{FaultKind, Scenario};
 /// Runs the case and prints all that is known of it.
 pub(super) fn replay(plan: &ReplayPlan, out: &mut Output<'_>) -> Code {
     super::interrupt::watch();
-    let settings = Settings { build: plan.build, ..Settings::default() };
-    let wanted = Plan::Case(plan.case.clone());
+    let settings = Settings { build: plan.build, live: plan.live, ..Settings::default() };
+    // A kill of a recovery is known by the kill before it.
+    let wanted = match plan.case.contains('/') && plan.case.starts_with("kill@") {
+        true => Plan::All,
+        false => Plan::Case(plan.case.clone()),
+    };
     let result = match try_scenario(&plan.scenario, &wanted, &settings) {
         Ok(result) => result,
         Err(error) => {
@@ -22,8 +27,8 @@ pub(super) fn replay(plan: &ReplayPlan, out: &mut Output<'_>) -> Code {
     let file = plan.scenario.file.display().to_string();
     let mut code = None;
     for fault in &result.faults {
-        for case in &fault.cases {
-            out.print(&tell_case(case, &file));
+        for case in fault.cases.iter().filter(|case| case.id == plan.case) {
+            out.print(&tell_case(case, &result.replay));
             if let Some(folder) = &plan.keep {
                 match keep_case(case, folder) {
                     Ok(kept) => out.line(&format!("    kept: {kept}")),
@@ -38,6 +43,12 @@ pub(super) fn replay(plan: &ReplayPlan, out: &mut Output<'_>) -> Code {
         }
     }
     code.unwrap_or_else(|| {
+        let misspelt =
+            plan.case.strip_prefix("damage:").and_then(|name| name.parse::<Damage>().err());
+        if let Some(error) = misspelt {
+            output::complain(&format!("{file}: {error}"));
+            return Code::Wrong;
+        }
         output::complain(&format!(
             "{file}: there is no case `{}`; it has: {}",
             plan.case,
@@ -57,9 +68,10 @@ fn forms(scenario: &Scenario) -> Vec<String> {
                  (kill@mark:NAME), bytes of a write (kill@12+4096)"
                     .to_owned(),
             ),
-            FaultKind::Damage { damages, .. } => {
-                forms.extend(damages.iter().map(|name| format!("damage:{name}")))
-            }
+            FaultKind::Damage(fault) => forms.extend(fault.damages.iter().map(|wish| match wish {
+                Wish::All => "damage:NAME with what `crashlab damage --list FILE` lists".to_owned(),
+                other => format!("damage:{other}"),
+            })),
             FaultKind::Overlap { name, .. } => forms.push(format!("overlap:{name}")),
             FaultKind::Alert { name, .. } => forms.push(format!("alert:{name}")),
             FaultKind::Idle { .. } => forms.push("idle".to_owned()),

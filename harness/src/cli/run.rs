@@ -1,6 +1,7 @@
 //! `crashlab run`: all scenarios, told by a reporter.
 
 use std::io::{IsTerminal, Write as _};
+use std::path::Path;
 
 use super::plan::RunPlan;
 use super::{Code, Output};
@@ -10,7 +11,7 @@ use crate::wrap::counted;
 
 /// Runs the plan and prints what it comes to.
 pub(super) fn run(plan: &RunPlan, output: &mut Output<'_>) -> Code {
-    if let Some(mistake) = plan.keep.as_deref().and_then(|folder| is_free(folder).err()) {
+    if let Some(mistake) = plan.keep.as_deref().and_then(|folder| free_for_keeping(folder).err()) {
         super::output::complain(&mistake);
         return Code::Wrong;
     }
@@ -18,6 +19,7 @@ pub(super) fn run(plan: &RunPlan, output: &mut Output<'_>) -> Code {
     let settings = Settings {
         jobs: plan.jobs,
         pin: plan.pin,
+        live: plan.live,
         build: plan.build,
         build_output: std::io::stderr().is_terminal(),
         ..Settings::default()
@@ -38,7 +40,7 @@ pub(super) fn run(plan: &RunPlan, output: &mut Output<'_>) -> Code {
 }
 
 /// A folder with something in it is left alone, and that is told before anything is run.
-fn is_free(folder: &std::path::Path) -> Result<(), String> {
+pub(super) fn free_for_keeping(folder: &Path) -> Result<(), String> {
     let mistake = |what: String| format!("--keep {}: {what}", folder.display());
     match std::fs::read_dir(folder) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
@@ -58,14 +60,19 @@ fn kept(plan: &RunPlan, settings: &Settings, reporter: &mut dyn Reporter) {
         Some(folder) => {
             let mut keep = Keep::new(reporter, folder);
             run::run(&plan.scenarios, &Plan::All, settings, &mut keep);
-            keep.failures.iter().for_each(|failure| super::output::complain(failure));
-            let what = match keep.kept {
-                0 => "nothing was kept: no case was a fault".to_owned(),
-                kept => format!("kept below {}: {}", folder.display(), counted(kept, "case")),
-            };
-            _ = writeln!(std::io::stderr(), "{what}");
+            say_what_was_kept(&keep, folder);
         }
     }
+}
+
+/// On standard error, so that a report that goes to a file stays one.
+pub(super) fn say_what_was_kept(keep: &Keep<'_>, folder: &Path) {
+    keep.failures.iter().for_each(|failure| super::output::complain(failure));
+    let what = match keep.kept {
+        0 => "nothing was kept: no case was a fault".to_owned(),
+        kept => format!("kept below {}: {}", folder.display(), counted(kept, "case")),
+    };
+    _ = writeln!(std::io::stderr(), "{what}");
 }
 
 /// The exit code that a summary asks for.

@@ -222,12 +222,7 @@ fn shortened(event: &Event, bytes: u64) -> Event {
 pub fn cuts(offset: u64, len: u64) -> Vec<u64> {
     let first = WRITE_STEP_BYTES - offset % WRITE_STEP_BYTES;
     let all: Vec<u64> = (first..len).step_by(WRITE_STEP_BYTES as usize).collect();
-    if all.len() <= PLACES_IN_WRITE_MAX {
-        return all;
-    }
-    (0..PLACES_IN_WRITE_MAX)
-        .map(|place| all[place * (all.len() - 1) / (PLACES_IN_WRITE_MAX - 1)])
-        .collect()
+    super::evenly(all.len(), PLACES_IN_WRITE_MAX).map(|place| all[place]).collect()
 }
 
 /// Kills the run at a place.

@@ -89,22 +89,27 @@ pub fn last_lines(end: &End, most: usize) -> Vec<String> {
     if said.is_empty() { lines(&end.stdout) } else { said }
 }
 
-/// Whether a run read every state file, or looked in vain for it, before it changed it. A run that begins with no state
-/// at all has nothing to read.
-pub fn reads_first(start: &super::Tree, events: &[Event], state: &State) -> bool {
+/// The state files that were there when a run began, and that it changed before it read them.
+pub fn overwritten_unread(
+    start: &super::Tree,
+    events: &[Event],
+    state: &State,
+) -> BTreeSet<PathBuf> {
     let mut at = Follower::new(start, state);
     let begun = at.image.clone();
     let mut known: BTreeSet<PathBuf> = BTreeSet::new();
+    let mut unread = BTreeSet::new();
     for event in events {
         let Ok(changed) = at.apply(event) else {
-            return true;
+            return unread;
         };
         let is_there =
             |path: &&PathBuf| begun.files.get(*path).is_some_and(|it| *it != Content::Absent);
         // What is appended leaves what was there.
         let appends = matches!(&event.what, What::Op(op) if matches!(op.kind, OpKind::Write { append: true, .. }));
-        if !appends && changed.iter().filter(is_there).any(|path| !known.contains(path)) {
-            return false;
+        if !appends {
+            let blindly = changed.iter().filter(is_there).filter(|path| !known.contains(*path));
+            unread.extend(blindly.cloned());
         }
         known.extend(changed);
         if let What::Read { file, .. } = &event.what
@@ -113,5 +118,5 @@ pub fn reads_first(start: &super::Tree, events: &[Event], state: &State) -> bool
             known.extend(state.paths_of(&at.model, inode));
         }
     }
-    true
+    unread
 }

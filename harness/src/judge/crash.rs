@@ -27,6 +27,8 @@ pub struct CrashCase<'a> {
     pub check_failed: Option<&'a str>,
     /// More of a counted effect than in any control, in words.
     pub effect_repeated: Option<&'a str>,
+    /// What the recovery made of the trees at which the run vouched for a journal.
+    pub vouched: &'a [Outcome],
     /// Which files are state.
     pub state: &'a State,
 }
@@ -39,8 +41,10 @@ pub fn judge_crash(case: &CrashCase<'_>) -> Verdict {
         return Verdict::new(Word::Hung, "the recovery did not end within its time");
     }
     let files = case.state.paths.iter().chain(case.survivor.files.keys());
-    if outcome.refuses(files) && outcome.image == *case.survivor {
-        return Verdict::new(Word::Refused, format!("the recovery gave up: {}", account(outcome)));
+    if let Some(refusal) = outcome.refusal(files)
+        && outcome.image == *case.survivor
+    {
+        return Verdict::new(Word::Refused, format!("the recovery gave up: {refusal}"));
     }
     if view.is_allowed_version()
         && outcome.success()
@@ -77,6 +81,13 @@ pub fn judge_crash(case: &CrashCase<'_>) -> Verdict {
     }
     if let Some(lost) = view.lost() {
         return Verdict::new(Word::Lost, lost);
+    }
+    if let Some(journal) = view.journal()
+        && view.vouched_end()
+    {
+        let why =
+            format!("the recovery ended as from where the run vouched for {}", journal.display());
+        return view.checked(Word::Recovered, &why);
     }
     // Ends can be compared, or the survivor would have been good for its bytes, or lost.
     Verdict::new(Word::Diverged, "the recovery ended elsewhere than from any version")
@@ -141,21 +152,39 @@ impl<'a> View<'a> {
 
     /// An end that is an allowed R(v) and could not have come about without the file.
     fn proved_end(&self) -> bool {
+        self.may_prove()
+            && !(0..self.promised).any(|position| self.is_end_of(position))
+            && (self.promised..self.case.versions.all.len())
+                .any(|position| self.is_end_of(position) && self.read_what_differs(position))
+    }
+
+    /// The recovery succeeded with an end that can be compared and that no file would not have given as well.
+    fn may_prove(&self) -> bool {
         let controls = self.case.controls;
-        let promised = self.promised;
-        let end_of = |position: usize| controls.end(&self.case.versions.all[position].image);
-        let is_end = |position: &usize| {
-            self.standing[*position] && end_of(*position).as_ref() == Some(&self.end)
-        };
-        let older = (0..promised).any(|position| is_end(&position));
         let from_nothing = controls.began_with_state && self.none.as_ref() == Some(&self.end);
         self.case.outcome.success()
             && controls.ends_are_stable()
-            && self.case.outcome.reads_first
             && !from_nothing
-            && !older
             && self.case.effect_repeated.is_none()
-            && (promised..self.case.versions.all.len()).any(|position| is_end(&position))
+    }
+
+    /// The end is R(v) of the version at this position.
+    fn is_end_of(&self, position: usize) -> bool {
+        let image = &self.case.versions.all[position].image;
+        self.standing[position] && self.case.controls.end(image).as_ref() == Some(&self.end)
+    }
+
+    /// Where the survivor is another than this version, the recovery overwrote nothing that it had not read. What survived
+    /// whole needs no repair, and what a version does not have beside what it has, such as a log that was only begun, tells
+    /// nothing.
+    fn read_what_differs(&self, position: usize) -> bool {
+        let image = &self.case.versions.all[position].image;
+        let differs = |path: &PathBuf| {
+            let version = image.files.get(path).filter(|content| **content != Content::Absent);
+            let tells = version.is_some() || image.is_nothing();
+            tells && version != self.survivor.files.get(path)
+        };
+        !self.case.outcome.unread.iter().any(differs)
     }
 
     /// A file that is no state, that the crash left and that the recovery read: what it tells, such as a rollback
@@ -170,6 +199,14 @@ impl<'a> View<'a> {
             }
             _ => None,
         })
+    }
+
+    /// The end is one that the recovery has from where the run vouched for a journal.
+    fn vouched_end(&self) -> bool {
+        let is_end = |outcome: &Outcome| {
+            outcome.success() && self.case.controls.masks.apply(&outcome.image) == self.end
+        };
+        self.may_prove() && self.case.vouched.iter().any(is_end)
     }
 
     fn standing_verdict(&self) -> Verdict {
@@ -210,7 +247,7 @@ impl<'a> View<'a> {
     }
 
     fn torn(&self) -> String {
-        let what = match (self.case.outcome.success(), self.case.outcome.reads_first) {
+        let what = match (self.case.outcome.success(), self.case.outcome.unread.is_empty()) {
             (false, _) => format!("recovery failed: {}", account(self.case.outcome)),
             (true, true) => "accepted: the recovery went on from it".to_owned(),
             (true, false) => "never read: the recovery writes its file without reading it (give a recovery that does)".to_owned(),

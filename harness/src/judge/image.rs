@@ -92,7 +92,7 @@ impl State {
     }
 
     /// Where a state path leads: links on the way to a named path are followed, those below a folder are state.
-    pub(super) fn place(&self, model: &Model, path: &Path) -> Option<PathBuf> {
+    pub fn place(&self, model: &Model, path: &Path) -> Option<PathBuf> {
         self.paths.iter().find_map(|named| {
             let below = path.strip_prefix(named).ok()?;
             let place = model.resolve_path(named, &self.seen)?;

@@ -11,7 +11,8 @@ use crate::op::Data;
 /// What to leave out when ends are compared. Never applied to survivors.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Masks {
-    /// JSON pointers (indices of records as `*`) or lines (`line 3`, from 1) by file.
+    /// JSON pointers (indices of records as `*`), lines (`line 3`, from 1) or, where there are none, rows of bytes
+    /// (`bytes 16 to 31`, from 0) by file.
     pub of_file: BTreeMap<PathBuf, BTreeSet<String>>,
     /// Files whose ends still differ: no end can be compared.
     pub unstable: BTreeSet<PathBuf>,
@@ -73,6 +74,11 @@ fn differing(a: Option<&Content>, b: Option<&Content>) -> Option<BTreeSet<String
         pointers(&a, &b, "", &mut places);
         return Some(places);
     }
+    if is_binary(a) || is_binary(b) {
+        let rows = a.chunks(ROW).zip(b.chunks(ROW)).enumerate();
+        let differing = rows.filter(|(_, (a, b))| a != b).map(|(number, _)| row(number));
+        return (a.len() == b.len()).then(|| differing.collect());
+    }
     let (a, b): (Vec<_>, Vec<_>) = (a.split(is_newline).collect(), b.split(is_newline).collect());
     if a.len() != b.len() {
         return None;
@@ -84,6 +90,18 @@ fn differing(a: Option<&Content>, b: Option<&Content>) -> Option<BTreeSet<String
             .map(|(number, _)| format!("line {number}")),
     );
     Some(places)
+}
+
+/// It has no lines: a newline in it is a byte like any other.
+fn is_binary(bytes: &[u8]) -> bool {
+    bytes.contains(&0) || std::str::from_utf8(bytes).is_err()
+}
+
+/// As many bytes without lines are masked together: two times or checksums that differ may have single bytes in common.
+const ROW: usize = 16;
+
+fn row(number: usize) -> String {
+    format!("bytes {} to {}", number * ROW, (number + 1) * ROW - 1)
 }
 
 /// JSON that has places to point to; a number or a word by itself is a line of text.
@@ -130,6 +148,13 @@ fn blank(bytes: &[u8], places: &BTreeSet<String>) -> Vec<u8> {
     if let Some(mut value) = structure(bytes) {
         blank_value(&mut value, "", places);
         return value.to_string().into_bytes();
+    }
+    if is_binary(bytes) {
+        let mut bytes = bytes.to_vec();
+        let rows = bytes.chunks_mut(ROW).enumerate();
+        let masked = rows.filter(|(number, _)| places.contains(&row(*number)));
+        masked.for_each(|(_, bytes)| bytes.fill(0));
+        return bytes;
     }
     let blank_line =
         |(number, line): (usize, &[u8])| match places.contains(&format!("line {number}")) {
@@ -203,6 +228,23 @@ mod tests {
         assert_eq!(learnt(r#"{"a":1,"b":2}"#, r#"{"a":1,"c":2}"#), ["f: the whole value"]);
         assert_eq!(learnt(r#"{"a":[1,2]}"#, r#"{"a":[1]}"#), ["f: /a"]);
         assert_eq!(learnt(r#"{"a":[{"n":1}]}"#, r#"{"a":[1]}"#), ["f: /a/0"]);
+    }
+
+    #[test]
+    fn bytes_without_lines_by_row() {
+        let bytes = |text: &[u8]| Image {
+            files: [("f".into(), Content::Bytes(text.to_vec().into()))].into(),
+        };
+        let with = |time: &[u8], rest: &str| {
+            bytes(&[b"\0head--", time, b"0123456789", rest.as_bytes()].concat())
+        };
+        let mut masks = Masks::default();
+        masks.learn(&with(b"\n1", "same"), &with(b"2\0", "same"));
+        assert_eq!(masks.lines(), ["f: bytes 0 to 15"]);
+        assert_eq!(masks.apply(&with(b"\n\n", "same")), masks.apply(&with(b"34", "same")));
+        assert_ne!(masks.apply(&with(b"34", "same")), masks.apply(&with(b"34", "else")));
+        masks.learn(&bytes(b"\0"), &bytes(b"\0\0"));
+        assert!(masks.unstable.contains(Path::new("f")));
     }
 
     #[test]

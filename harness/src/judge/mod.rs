@@ -10,11 +10,14 @@
 //!    equal controls, more than a second apart, show what differs by itself; that is masked and listed ([`Masks`]).
 //! 3. **Verdicts.** A crash state is good when its bytes are a version that is not older than what had been
 //!    acknowledged, and the recovery takes it where it takes that version undisturbed. Everything else has a
-//!    [`Word`]; the first that fits is the verdict ([`judge_crash`]). Damage must be refused ([`judge_damage`]), several
-//!    processes must end as some order one after another does ([`judge_overlap`]), a program with nothing to do must do
-//!    nothing ([`judge_idle`]), and an alarm must be raised ([`judge_alert`]).
+//!    [`Word`]; the first that fits is the verdict ([`judge_crash`]). Damage must be refused, unless what it leaves is a
+//!    valid file by the scenario's own word ([`judge_damage`]), several processes must end as some order one after
+//!    another does ([`judge_overlap`]), a program with nothing to do must do nothing ([`judge_idle`]), and an alarm must
+//!    be raised ([`judge_alert`]).
 //!
 //! An end proves nothing where it would have been the same without the file: then the surviving bytes alone count.
+//! A journal beside the state can hold more than any version of it tells; where a recovery goes from a moment at which the
+//! run vouched for its journal is right as well ([`vouched`]).
 
 mod alert;
 mod control;
@@ -22,6 +25,7 @@ mod crash;
 mod damage;
 mod idle;
 mod image;
+mod journal;
 mod mask;
 mod metadata;
 mod overlap;
@@ -31,18 +35,20 @@ mod version;
 mod word;
 
 pub use alert::{judge_alert, says_it};
-pub use control::{Controls, account, last_lines, reads_first};
+pub use control::{Controls, account, last_lines, overwritten_unread};
 pub use crash::{CrashCase, judge_crash};
-pub use damage::{DamageCase, judge_damage};
+pub use damage::{DamageCase, Validity, judge_damage};
 pub use idle::judge_idle;
 pub use image::{Content, Follower, Image, Shapes, State, shape};
+pub use journal::vouched;
 pub use mask::Masks;
 pub use metadata::metadata_changes;
 pub use overlap::{OverlapCase, Serial, Side, judge_overlap, orders};
-pub use refusal::names as names_file;
+pub use refusal::line_that_names;
 pub use version::{Origin, Promised, Promises, Version, Versions, versions};
 pub use word::{Grade, Word};
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -63,8 +69,8 @@ pub struct Outcome {
     pub finish: End,
     /// What it did.
     pub trace: Arc<Trace>,
-    /// Every state file that was there was read before it was changed.
-    pub reads_first: bool,
+    /// State files that were there and were changed before they were read.
+    pub unread: BTreeSet<PathBuf>,
 }
 
 impl Outcome {
@@ -78,11 +84,16 @@ impl Outcome {
         self.finish.exit == Exit::TimedOut
     }
 
-    /// Non-zero exit, and its output names one of these files (see [`names_file`]).
-    pub fn refuses<'a>(&self, mut files: impl Iterator<Item = &'a PathBuf>) -> bool {
+    /// Non-zero exit, and its output names one of these files: how it ended, with that line (see [`line_that_names`]).
+    pub fn refusal<'a>(&self, mut files: impl Iterator<Item = &'a PathBuf>) -> Option<String> {
         let (out, err) = (&self.finish.stdout, &self.finish.stderr);
-        matches!(self.finish.exit, Exit::Code(code) if code != 0)
-            && files.any(|file| names_file(err, file) || names_file(out, file))
+        let exit = self.finish.exit;
+        let names =
+            |file: &PathBuf| line_that_names(err, file).or_else(|| line_that_names(out, file));
+        matches!(exit, Exit::Code(code) if code != 0)
+            .then(|| files.find_map(names))
+            .flatten()
+            .map(|line| format!("{exit}: {line}"))
     }
 }
 

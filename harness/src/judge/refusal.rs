@@ -2,15 +2,16 @@
 
 use std::path::Path;
 
-/// A line of the output names the file by its path or its base name, as a whole word, and does not begin with
-/// white space (a traceback indents the source lines that it quotes).
-pub fn names(output: &[u8], file: &Path) -> bool {
+/// The first line of the output that names the file by its path or its base name, as a whole word, and does not begin
+/// with white space (a traceback indents the source lines that it quotes).
+pub fn line_that_names(output: &[u8], file: &Path) -> Option<String> {
     let mut wanted = vec![file.as_os_str().as_encoded_bytes()];
     wanted.extend(file.file_name().map(|name| name.as_encoded_bytes()));
     plain(output)
         .split(|byte| *byte == b'\n')
         .filter(|line| !line.first().is_some_and(|byte| byte.is_ascii_whitespace()))
-        .any(|line| wanted.iter().any(|word| has_word(line, word)))
+        .find(|line| wanted.iter().any(|word| has_word(line, word)))
+        .map(|line| String::from_utf8_lossy(line).trim_end().to_owned())
 }
 
 /// Without the sequences that colour a terminal (ECMA-48: `ESC [`, parameters, a final byte from `@` to `~`).
@@ -73,7 +74,7 @@ mod tests {
             "\u{1b}[31merror\u{1b}[0m: \u{1b}[1mstate.json\u{1b}[0m: damaged",
             "\u{1b}[1;31mstate.json\u{1b}[m",
         ] {
-            assert!(names(line.as_bytes(), file), "{line}");
+            assert!(line_that_names(line.as_bytes(), file).is_some(), "{line}");
         }
         for line in [
             "",
@@ -87,7 +88,7 @@ mod tests {
             "  open(\"state.json\")",
             "\u{1b}[2m  open(\"state.json\")\u{1b}[0m",
         ] {
-            assert!(!names(line.as_bytes(), file), "{line}");
+            assert_eq!(line_that_names(line.as_bytes(), file), None);
         }
     }
 }

@@ -52,6 +52,8 @@ pub enum Word {
     Leftover,
     /// Warning: a link, a mode or an owner was not kept.
     Metadata,
+    /// Warning: the damage leaves a file that is valid by the scenario's own word, so nobody can refuse it.
+    Undetectable,
     /// Neither: the lab could not see enough.
     NotMeasured,
     /// Neither: it was not tried.
@@ -74,7 +76,7 @@ pub enum Grade {
 
 impl Word {
     /// Every word, in the order of its declaration.
-    pub const ALL: [Word; 20] = [
+    pub const ALL: [Word; 21] = [
         Word::Old,
         Word::New,
         Word::Recovered,
@@ -93,6 +95,7 @@ impl Word {
         Word::Unnoticed,
         Word::Leftover,
         Word::Metadata,
+        Word::Undetectable,
         Word::NotMeasured,
         Word::Skipped,
     ];
@@ -118,6 +121,7 @@ impl Word {
             Word::Unnoticed => "unnoticed",
             Word::Leftover => "leftover",
             Word::Metadata => "metadata",
+            Word::Undetectable => "undetectable",
             Word::NotMeasured => "not-measured",
             Word::Skipped => "skipped",
         }
@@ -132,7 +136,7 @@ impl Word {
             | Word::Unchanged
             | Word::Serial
             | Word::Noticed => Grade::Good,
-            Word::Leftover | Word::Metadata => Grade::Warning,
+            Word::Leftover | Word::Metadata | Word::Undetectable => Grade::Warning,
             Word::NotMeasured | Word::Skipped => Grade::Unknown,
             _ => Grade::Fault,
         }
@@ -167,7 +171,7 @@ mod tests {
     fn whatever_is_not_good_is_a_fault_unless_it_is_said_otherwise() {
         let with = |grade: Grade| Word::ALL.into_iter().filter(move |word| word.grade() == grade);
         assert_eq!(with(Grade::Good).count(), 6);
-        assert!(with(Grade::Warning).eq([Word::Leftover, Word::Metadata]));
+        assert!(with(Grade::Warning).eq([Word::Leftover, Word::Metadata, Word::Undetectable]));
         assert!(with(Grade::Unknown).eq([Word::NotMeasured, Word::Skipped]));
         let changed =
             Word::ALL.into_iter().filter(|word| word.grade() != word.grade_after_damage());

@@ -7,7 +7,7 @@ use std::path::Path;
 use crate::judge::{Grade, Word, shape};
 use crate::run::{Case, FaultResult, ScenarioResult};
 use crate::tree::difference;
-use crate::wrap::counted;
+use crate::wrap::{COLUMNS, counted, shell_word, wrapped};
 
 /// How many ids of a group are printed.
 const IDS_MAX: usize = 8;
@@ -20,11 +20,10 @@ const DIFFERENCES_MAX: usize = 4;
 /// were not found, and warnings. Empty where there is nothing.
 pub fn tell_result(result: &ScenarioResult) -> String {
     let mut text = String::new();
-    let file = result.file.display().to_string();
     for fault in &result.faults {
         let unexpected =
             groups(fault, |case| fault.is_unexpected(case) || case.verdict.grade == Grade::Unknown);
-        unexpected.iter().for_each(|group| text.push_str(&tell(group, &file)));
+        unexpected.iter().for_each(|group| text.push_str(&tell(group, &result.replay)));
         for word in fault.missing() {
             _ = writeln!(text, "  {word} was expected of {}, and was not found", fault.kind);
         }
@@ -33,7 +32,12 @@ pub fn tell_result(result: &ScenarioResult) -> String {
             _ = writeln!(text, "  {word}: {what} ({cases}, first {})", ids[0]);
         }
     }
-    if text.is_empty() { text } else { format!("{} ({file})\n{text}", result.name) }
+    let (name, file) = (&result.name, result.file.display());
+    match (text.is_empty(), result.file.as_os_str() == result.name.as_str()) {
+        (true, _) => text,
+        (false, true) => format!("{name}\n{text}"),
+        (false, false) => format!("{name} ({file})\n{text}"),
+    }
 }
 
 /// Warnings that were not expected, with the cases that have them. Names with a process id in them are told once.
@@ -65,7 +69,7 @@ fn groups<'a>(fault: &'a FaultResult, wanted: impl Fn(&Case) -> bool) -> Vec<Gro
 }
 
 /// What a person needs to see of a group, indented.
-fn tell(group: &Group<'_>, scenario: &str) -> String {
+fn tell(group: &Group<'_>, replay: &str) -> String {
     let mut text = String::new();
     let Some(first) = group.cases.first() else {
         return text;
@@ -73,8 +77,9 @@ fn tell(group: &Group<'_>, scenario: &str) -> String {
     let ids: Vec<&str> = group.cases.iter().take(IDS_MAX).map(|case| case.id.as_str()).collect();
     let more = group.cases.len().saturating_sub(IDS_MAX);
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-    _ = writeln!(text, "  {} at {}{more}", group.word, ids.join(", "));
-    _ = writeln!(text, "    {}", first.verdict.why);
+    let ids = format!("{}{more}", ids.join(", "));
+    text += &wrapped(&format!("  {} at ", group.word), &ids, COLUMNS);
+    text += &wrapped("    ", &first.verdict.why, COLUMNS);
     let evidence = &first.evidence;
     if !evidence.ops.is_empty() {
         _ = writeln!(text, "    the last of what {} did before:", first.id);
@@ -87,9 +92,10 @@ fn tell(group: &Group<'_>, scenario: &str) -> String {
             .for_each(|line| _ = writeln!(text, "      {line}"));
     }
     let (which, shown) = match (&evidence.crashed, first.verdict.word) {
-        (Some(crashed), Word::Torn | Word::Crashed | Word::Refused | Word::NotMeasured) => {
-            ("what survived", Some(crashed))
-        }
+        (
+            Some(crashed),
+            Word::Torn | Word::Crashed | Word::Refused | Word::NotMeasured | Word::Undetectable,
+        ) => ("what survived", Some(crashed)),
         _ => ("the end", evidence.ended.as_ref()),
     };
     if let (Some(before), Some(shown)) = (&evidence.before, shown) {
@@ -105,26 +111,17 @@ fn tell(group: &Group<'_>, scenario: &str) -> String {
         }
     }
     said(&mut text, &evidence.said);
-    _ = writeln!(text, "    replay: crashlab replay {} {}", quoted(scenario), quoted(&first.id));
+    _ = writeln!(text, "    replay: {}", replay.replace("{case}", &shell_word(&first.id)));
     text
 }
 
-/// All that is known of one case, for people.
-pub fn tell_case(case: &Case, scenario: &str) -> String {
-    let mut text = tell(&Group { word: case.verdict.word, cases: vec![case] }, scenario);
+/// All that is known of one case, for people; `replay` is the command that tries it again, with `{case}` for the id.
+pub fn tell_case(case: &Case, replay: &str) -> String {
+    let mut text = tell(&Group { word: case.verdict.word, cases: vec![case] }, replay);
     for (word, what) in &case.warnings {
         _ = writeln!(text, "    {word}: {what}");
     }
     text
-}
-
-/// A word as a shell takes it.
-fn quoted(word: &str) -> String {
-    let plain = |letter: char| letter.is_ascii_alphanumeric() || "_./@%+=:,-#".contains(letter);
-    match word.chars().all(plain) && !word.starts_with(['-', '#']) {
-        true => word.to_owned(),
-        false => format!("'{}'", word.replace('\'', "'\\''")),
-    }
 }
 
 fn said(text: &mut String, said: &str) {

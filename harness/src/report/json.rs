@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::summary::{Strictness, Summary};
 use super::{Event, Reporter};
-use crate::run::{Case, FaultResult, ScenarioResult};
+use crate::run::{Case, FaultResult, LabError, ScenarioResult};
 
 /// Prints JSON Lines.
 #[derive(Debug)]
@@ -42,8 +42,15 @@ impl<W: Write> Reporter for Json<W> {
                 let holds = self.summary.add(result, &self.strictness);
                 self.print(&scenario(result, holds));
             }
+            Event::Failed { scenario: Some(scenario), error: error @ LabError::Missing(why) } => {
+                self.summary.add_error(error, &self.strictness);
+                let (name, file) = (&scenario.name, &scenario.file);
+                self.print(
+                    &json!({"event": "skipped", "scenario": name, "file": file, "reason": why}),
+                );
+            }
             Event::Failed { scenario, error } => {
-                self.summary.add_error(error);
+                self.summary.add_error(error, &self.strictness);
                 let name = scenario.map(|scenario| scenario.name.as_str());
                 self.print(
                     &json!({"event": "failed", "scenario": name, "error": error.to_string()}),
@@ -60,8 +67,9 @@ impl<W: Write> Reporter for Json<W> {
                     "warnings": summary.warnings,
                     "not_measured": summary.not_measured,
                     "skipped": summary.skipped,
+                    "scenarios_skipped": summary.untried,
                     "confirmed": summary.confirmed,
-                    "confirmed_but_for_numbers": summary.but_for_numbers,
+                    "confirmed_but_for_chance": summary.but_for_chance,
                     "tried_for_real": summary.tried,
                     "wrong": summary.broken,
                     "unable": summary.unable,
@@ -106,7 +114,7 @@ fn fault(fault: &FaultResult) -> Value {
         "confirmation": {
             "tried": fault.confirmation.tried,
             "confirmed": fault.confirmation.confirmed,
-            "but_for_numbers": fault.confirmation.but_for_numbers,
+            "but_for_chance": fault.confirmation.but_for_chance,
             "differing": fault.confirmation.differing.iter()
                 .map(|(id, how)| json!({"id": id, "how": how})).collect::<Vec<_>>(),
         },

@@ -53,7 +53,7 @@ impl Reporter for Keep<'_> {
 ///
 /// [`SnapshotError`] where it cannot be written, or is there already.
 pub fn keep_case(case: &Case, folder: &Path) -> Result<String, SnapshotError> {
-    let place: PathBuf = folder.join(case.id.replace('/', "_"));
+    let place: PathBuf = folder.join(folder_name(&case.id));
     let trees = [
         ("before", &case.evidence.before),
         ("crashed", &case.evidence.crashed),
@@ -68,4 +68,31 @@ pub fn keep_case(case: &Case, folder: &Path) -> Result<String, SnapshotError> {
         write_out(tree, &path)?;
     }
     Ok(place.display().to_string())
+}
+
+/// A name for the folder of a case. Ids with a JSON pointer can be longer than a name may be, and differ in a slash
+/// alone: a piece of their hash keeps them apart.
+fn folder_name(id: &str) -> String {
+    const LETTERS_MAX: usize = 50;
+    let name: String = id.replace(['/', '\0'], "_").chars().take(LETTERS_MAX).collect();
+    if id.chars().count() <= LETTERS_MAX && !id.contains(['_', '\0']) {
+        return name;
+    }
+    format!("{name}-{}", &blake3::hash(id.as_bytes()).to_hex()[..8])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::folder_name;
+
+    #[test]
+    fn every_id_has_a_name_of_its_own() {
+        assert_eq!(folder_name("kill@12+4096"), "kill@12+4096");
+        assert_eq!(folder_name("damage:truncated/57"), "damage:truncated_57");
+        let long = format!("damage:missing/{}", "ä".repeat(300));
+        let ids = ["damage:missing/a/b", "damage:missing/a_b", &long, &format!("{long}x")];
+        let names: std::collections::BTreeSet<String> = ids.map(folder_name).into();
+        assert_eq!(names.len(), ids.len());
+        assert!(names.iter().all(|name| name.len() < 255 && !name.contains('/')));
+    }
 }

@@ -5,9 +5,10 @@ use std::fmt::Write as _;
 
 use anstyle::{AnsiColor, Style};
 
+use super::summary::Strictness;
 use crate::judge::{Grade, Word};
 use crate::run::{FaultResult, ScenarioResult};
-use crate::wrap::COLUMNS;
+use crate::wrap::{COLUMNS, wrapped};
 
 /// As wide as a name may be beside its verdicts; a longer one gets a line of its own.
 const NAME_COLUMNS: usize = 40;
@@ -35,23 +36,46 @@ impl Palette {
 /// The rows of a scenario.
 pub(super) fn rows(result: &ScenarioResult, holds: bool, palette: Palette) -> String {
     let mark = if holds { palette.good("ok  ") } else { palette.bad("FAIL") };
-    let mut kinds: Vec<(&str, Vec<&FaultResult>)> = Vec::new();
+    let mut kinds: Vec<((&str, &str), Vec<&FaultResult>)> = Vec::new();
     for fault in &result.faults {
-        match kinds.iter_mut().find(|(kind, _)| *kind == fault.kind) {
+        let key = (fault.about.as_str(), fault.kind);
+        match kinds.iter_mut().find(|(known, _)| *known == key) {
             Some((_, faults)) => faults.push(fault),
-            None => kinds.push((fault.kind, vec![fault])),
+            None => kinds.push((key, vec![fault])),
         }
     }
     let mut text = String::new();
     let mut head = (mark.as_str(), result.name.as_str());
-    for (kind, faults) in kinds {
+    let mut last = "";
+    for ((about, kind), faults) in kinds {
+        if !about.is_empty() && !head.1.is_empty() {
+            _ = writeln!(text, "{} {}", head.0, head.1);
+            head = ("    ", "");
+        }
         let (mark, name) = std::mem::replace(&mut head, ("    ", ""));
+        let is_new = std::mem::replace(&mut last, about) != about;
+        let name = if is_new { about } else { name };
         let tally = tally(&faults, palette);
         let long = name.chars().count() > NAME_COLUMNS;
         let gap = if long { format!("\n     {:NAME_COLUMNS$}", "") } else { String::new() };
         _ = writeln!(text, "{mark} {name:NAME_COLUMNS$}{gap} {kind:7} {}", lines(&tally));
     }
     text
+}
+
+/// The row of a scenario that was not tried, for want of what it needs: no pass, and a failure only where that is denied.
+pub(super) fn skipped_row(
+    name: &str,
+    why: &str,
+    strictness: &Strictness,
+    palette: Palette,
+) -> String {
+    let mark = match strictness.deny.contains(&Word::Skipped) {
+        true => palette.bad("FAIL"),
+        false => palette.paint(AnsiColor::Yellow.on_default(), "skip"),
+    };
+    let told = wrapped("     ", &format!("skipped: {why}"), COLUMNS);
+    format!("{mark} {name}\n{told}")
 }
 
 /// `old 12, new 3, torn 4*`: the star says that it was expected.

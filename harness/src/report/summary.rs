@@ -21,6 +21,8 @@ pub struct Summary {
     pub failed: usize,
     /// Cases.
     pub cases: usize,
+    /// Cases with a fault that was not expected.
+    pub faults: usize,
     /// Planted faults that were found.
     pub found: usize,
     /// Warnings that nobody expected.
@@ -29,6 +31,8 @@ pub struct Summary {
     pub not_measured: usize,
     /// Cases that were not tried, for a reason that is told.
     pub skipped: usize,
+    /// Scenarios that were not tried, since something that they need is not installed.
+    pub untried: usize,
     /// Scenarios or builds that are wrong themselves.
     pub broken: usize,
     /// Scenarios for which the lab cannot run here.
@@ -37,8 +41,8 @@ pub struct Summary {
     pub tried: usize,
     /// Those of them that left what had been derived.
     pub confirmed: usize,
-    /// Those of these that did but for numbers.
-    pub but_for_numbers: usize,
+    /// Those of these that did but for what is another in each run.
+    pub but_for_chance: usize,
     /// It was told to stop.
     pub interrupted: bool,
     /// Words that were denied and came up.
@@ -53,7 +57,8 @@ impl Summary {
             self.cases += fault.cases.len();
             self.tried += fault.confirmation.tried;
             self.confirmed += fault.confirmation.confirmed;
-            self.but_for_numbers += fault.confirmation.but_for_numbers;
+            self.but_for_chance += fault.confirmation.but_for_chance;
+            self.faults += fault.cases.iter().filter(|case| fault.is_unexpected(case)).count();
             let missing = fault.missing();
             self.found += fault.expect.len() - missing.len();
             holds &=
@@ -83,8 +88,14 @@ impl Summary {
     }
 
     /// Takes in a failure of the lab or of a scenario's own ground.
-    pub fn add_error(&mut self, error: &LabError) {
+    pub fn add_error(&mut self, error: &LabError, strictness: &Strictness) {
         match error {
+            LabError::Missing(_) => {
+                let denied = usize::from(strictness.deny.contains(&Word::Skipped));
+                self.untried += 1;
+                self.denied += denied;
+                self.failed += denied;
+            }
             LabError::Scenario(_) => self.broken += 1,
             LabError::Lab(_) => self.unable += 1,
             LabError::Interrupted => self.interrupted = true,
@@ -121,6 +132,7 @@ mod tests {
         let case = Case { id: "kill@1".into(), verdict, warnings, evidence: Default::default() };
         let fault = FaultResult {
             kind: "kill",
+            about: String::new(),
             expect: expect.to_vec(),
             partial: false,
             cases: vec![case],
@@ -129,6 +141,7 @@ mod tests {
         ScenarioResult {
             name: "s".into(),
             file: "s.toml".into(),
+            replay: String::new(),
             faults: vec![fault],
             masks: Vec::new(),
             notes: Vec::new(),
@@ -141,7 +154,7 @@ mod tests {
         for result in results {
             summary.add(result, strictness);
         }
-        errors.iter().for_each(|error| summary.add_error(error));
+        errors.iter().for_each(|error| summary.add_error(error, strictness));
         summary.exit_code(strictness)
     }
 
@@ -168,6 +181,9 @@ mod tests {
         assert_eq!(code(&[good(), skipped()], &[], &plain), 0);
         let deny = Strictness { deny: vec![Word::Skipped], ..Strictness::default() };
         assert_eq!(code(&[good(), skipped()], &[], &deny), 1);
+        let missing = || LabError::Missing(String::new());
+        assert_eq!(code(&[good()], &[missing()], &plain), 0);
+        assert_eq!(code(&[good()], &[missing()], &deny), 1);
         let allow = Strictness { allow_not_measured: true, ..Strictness::default() };
         assert_eq!(code(&[unknown()], &[], &allow), 0);
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io::{IsTerminal, Write};
 
 use super::finding::tell_result;
-use super::row::{Palette, rows};
+use super::row::{Palette, rows, skipped_row};
 use super::summary::{Strictness, Summary};
 use super::{Event, Reporter};
 use crate::run::LabError;
@@ -15,6 +15,8 @@ use crate::wrap::{COLUMNS, counted, wrapped};
 pub struct Terminal<W> {
     out: W,
     palette: Palette,
+    /// There is one program, and no scenario.
+    one_program: bool,
     progress: bool,
     strictness: Strictness,
     /// So far.
@@ -28,15 +30,27 @@ pub struct Terminal<W> {
     stopped: usize,
     seen: usize,
     begun: std::time::Instant,
+    /// The longest of a scenario: it can have begun before the report.
+    elapsed: std::time::Duration,
 }
 
 impl<W: Write> Terminal<W> {
     /// A reporter that writes to `out`, with colours or without.
     pub fn new(out: W, colour: bool, strictness: Strictness) -> Terminal<W> {
+        Self::with(out, colour, strictness, false)
+    }
+
+    /// A reporter of one program that is no scenario.
+    pub fn of_one_program(out: W, colour: bool, strictness: Strictness) -> Terminal<W> {
+        Self::with(out, colour, strictness, true)
+    }
+
+    fn with(out: W, colour: bool, strictness: Strictness, one_program: bool) -> Terminal<W> {
         let progress = std::io::stderr().is_terminal();
         Terminal {
             out,
             palette: Palette(colour),
+            one_program,
             progress,
             strictness,
             summary: Summary::default(),
@@ -47,6 +61,7 @@ impl<W: Write> Terminal<W> {
             stopped: 0,
             seen: 0,
             begun: std::time::Instant::now(),
+            elapsed: std::time::Duration::ZERO,
         }
     }
 
@@ -73,6 +88,10 @@ impl<W: Write> Terminal<W> {
             self.print("\n");
         }
         for (note, names) in std::mem::take(&mut self.notes) {
+            if self.one_program {
+                self.print(&wrapped("note ", &note, COLUMNS));
+                continue;
+            }
             let names = match names.as_slice() {
                 all if all.len() == self.total && all.len() > 1 => "all".to_owned(),
                 [one] => one.clone(),
@@ -94,26 +113,34 @@ impl<W: Write> Terminal<W> {
         if self.total == 0 {
             return "nothing was tried: the build failed".to_owned();
         }
-        let mut parts =
-            vec![format!("{} of {} held", summary.held, counted(self.total, "scenario"))];
-        parts.push(counted(summary.cases, "case"));
+        let cases = counted(summary.cases, "case");
+        let mut parts = match self.one_program {
+            true => match summary.faults {
+                0 => vec![format!("no fault found in {cases}")],
+                some => vec![format!("{} in {cases}", counted(some, "fault"))],
+            },
+            false => {
+                vec![format!("{} of {} held", summary.held, counted(self.total, "scenario")), cases]
+            }
+        };
         if summary.found > 0 {
             parts.push(format!("{} found (*)", counted(summary.found, "planted fault")));
         }
         let counts = [
             (self.stopped, "stopped"),
-            (summary.failed, "failed"),
+            (if self.one_program { 0 } else { summary.failed }, "failed"),
             (summary.broken, "wrong themselves"),
             (summary.unable, "could not run here"),
             (summary.not_measured, "cases not measured"),
+            (summary.untried, "not tried, for want of what they need"),
             (summary.skipped, "cases skipped"),
             (summary.warnings, "warnings"),
         ];
         if summary.tried > 0 {
             let (confirmed, tried) = (summary.confirmed, summary.tried);
-            let but = match summary.but_for_numbers {
+            let but = match summary.but_for_chance {
                 0 => String::new(),
-                some => format!(" ({some} but for numbers, such as times)"),
+                some => format!(" ({some} but for what is another in each run, such as times)"),
             };
             parts.push(format!("confirmed {confirmed} of {tried} by real kills{but}"));
         }
@@ -123,7 +150,8 @@ impl<W: Write> Terminal<W> {
                 .filter(|(count, _)| *count > 0)
                 .map(|(count, what)| format!("{count} {what}")),
         );
-        format!("{} ({:.1} s)", parts.join(", "), self.begun.elapsed().as_secs_f64())
+        let elapsed = self.elapsed.max(self.begun.elapsed());
+        format!("{} ({:.1} s)", parts.join(", "), elapsed.as_secs_f64())
     }
 }
 
@@ -137,6 +165,7 @@ impl<W: Write> Reporter for Terminal<W> {
                 self.show_progress(&format!("0 of {scenarios} scenarios"));
             }
             Event::Ended { result, .. } => {
+                self.elapsed = self.elapsed.max(result.elapsed);
                 let holds = self.summary.add(result, &self.strictness);
                 let row = rows(result, holds, self.palette);
                 self.rows.insert(result.name.clone(), row);
@@ -151,15 +180,21 @@ impl<W: Write> Reporter for Terminal<W> {
                 self.seen += 1;
                 self.show_progress(&format!("{} of {} scenarios", self.seen, self.total));
             }
+            Event::Failed { scenario: Some(scenario), error: error @ LabError::Missing(why) } => {
+                self.summary.add_error(error, &self.strictness);
+                let row = skipped_row(&scenario.name, why, &self.strictness, self.palette);
+                self.rows.insert(scenario.name.clone(), row);
+                self.seen += 1;
+            }
             Event::Failed { scenario: Some(scenario), error: error @ LabError::Interrupted } => {
-                self.summary.add_error(error);
+                self.summary.add_error(error, &self.strictness);
                 let mark = self.palette.bad("STOP");
                 let row = format!("{mark} {:40} not tried to its end\n", scenario.name);
                 self.rows.insert(scenario.name.clone(), row);
                 self.stopped += 1;
             }
             Event::Failed { scenario, error } => {
-                self.summary.add_error(error);
+                self.summary.add_error(error, &self.strictness);
                 let name = scenario.map_or("build", |scenario| scenario.name.as_str()).to_owned();
                 let mark = self.palette.bad("FAIL");
                 self.rows.insert(name.clone(), format!("{mark} {name:40} could not be run\n"));

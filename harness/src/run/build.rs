@@ -4,10 +4,11 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
+use super::needs::look_for_programs;
 use super::{LabError, Settings};
 use crate::scenario::Scenario;
 
-/// Runs the scenarios' build commands, each distinct one once in its root.
+/// Runs the scenarios' build commands, each distinct one once in its root; not those of scenarios that lack a program.
 ///
 /// # Errors
 ///
@@ -19,6 +20,7 @@ pub fn build(
 ) -> Result<(), LabError> {
     let wanted: BTreeSet<(&PathBuf, &String)> = scenarios
         .iter()
+        .filter(|scenario| look_for_programs(scenario).is_ok())
         .filter_map(|scenario| Some((&scenario.root, scenario.build.as_ref()?)))
         .collect();
     for (root, command) in wanted {

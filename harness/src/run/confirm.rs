@@ -4,9 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::LabError;
 use super::kill::{Ground, Killed};
+use super::live::{end_of_life, goes_alike};
 use crate::fault::kill::KillAt;
 use crate::judge::{Grade, Verdict, Word, shape};
-use crate::tree::{Node, NodeKind, Tree, difference};
+use crate::tree::{Node, NodeKind, Tree, difference, unaccounted};
 
 /// What real kills said of derived ones.
 #[derive(Debug, Clone, Default)]
@@ -15,8 +16,8 @@ pub struct Confirmation {
     pub tried: usize,
     /// How many of them left what had been derived.
     pub confirmed: usize,
-    /// How many of these but for numbers: times, process ids.
-    pub but_for_numbers: usize,
+    /// How many of these but for what is another in each run: times, process ids, names and bytes given at random.
+    pub but_for_chance: usize,
     /// The others: the case's id, and the first difference.
     pub differing: Vec<(String, String)>,
 }
@@ -24,7 +25,7 @@ pub struct Confirmation {
 /// How like a real kill's tree is to the derived one.
 enum Like {
     Same,
-    ButForNumbers,
+    ButForChance,
     Not(String),
 }
 
@@ -56,9 +57,9 @@ impl Ground<'_> {
             confirmation.tried += 1;
             match self.compare(kill)? {
                 Like::Same => confirmation.confirmed += 1,
-                Like::ButForNumbers => {
+                Like::ButForChance => {
                     confirmation.confirmed += 1;
-                    confirmation.but_for_numbers += 1;
+                    confirmation.but_for_chance += 1;
                 }
                 Like::Not(how) => confirmation.differing.push((kill.id.clone(), how)),
             }
@@ -73,7 +74,7 @@ impl Ground<'_> {
             false => &self.stage.scenario.subject.command,
             true => self.recoveries.command(),
         };
-        let (_, left) = self.stage.run(
+        let (mut trace, left) = self.stage.run(
             std::slice::from_ref(command),
             &kill.before,
             kill.of_recovery,
@@ -85,8 +86,13 @@ impl Ground<'_> {
         if *kill.left == left {
             return Ok(Like::Same);
         }
-        if without_numbers(&kill.left) == without_numbers(&left) {
-            return Ok(Like::ButForNumbers);
+        // A run that goes otherwise in names and bytes alone has its own log to be derived from.
+        trace.events.truncate(end_of_life(&trace.events, &kill.point));
+        let is_derived = || unaccounted(&kill.before, &trace.events, &left).is_none();
+        if without_numbers(&kill.left) == without_numbers(&left)
+            || (goes_alike(&trace, &kill.trace) && is_derived())
+        {
+            return Ok(Like::ButForChance);
         }
         let first = difference(&kill.left, &left).into_iter().next();
         Ok(Like::Not(first.map(|first| first.to_string()).unwrap_or_default()))

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::LabError;
 use super::kill::{After, Ground, Killed};
 use crate::fault::kill::{crash_states, points};
-use crate::judge::{Grade, Version, Versions, versions};
+use crate::judge::{Grade, Outcome, Version, Versions, versions, vouched};
 use crate::recording::Trace;
 use crate::scenario::KillPoint;
 use crate::tree::{Misfit, Tree};
@@ -100,6 +100,25 @@ impl Ground<'_> {
             kill.after = afters.get(&kill.hash).cloned().filter(|_| kill.unseen.is_none());
         }
         Ok(killed)
+    }
+
+    /// What the recovery makes of the trees at which the run vouched for a journal.
+    ///
+    /// # Errors
+    ///
+    /// As [`derive`](Self::derive).
+    pub fn vouched(&self) -> Result<Vec<Outcome>, LabError> {
+        let (before, events) = (&self.recording.before, &self.recording.trace.events);
+        let ops = vouched(before, events, &self.stage.state, self.versions)
+            .map_err(|misfit| self.does_not_fit(&misfit))?;
+        let points = ops.into_iter().map(KillPoint::After).collect();
+        let states = crash_states(before, events, points);
+        states
+            .map(|state| {
+                let tree = state.map_err(|misfit| self.does_not_fit(&misfit))?.tree;
+                self.recoveries.on(&tree)
+            })
+            .collect()
     }
 
     /// The recoveries of kills that came out well, as runs that can be killed in their turn.

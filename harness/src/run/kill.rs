@@ -129,7 +129,7 @@ impl Ground<'_> {
 
 impl Killed {
     /// Judges it, now that the controls are complete.
-    pub fn judge(&self, ground: &Ground<'_>, controls: &Controls) -> Case {
+    pub fn judge(&self, ground: &Ground<'_>, controls: &Controls, vouched: &[Outcome]) -> Case {
         let id = self.id.clone();
         let evidence = self.evidence(ground);
         let Some(after) = &self.after else {
@@ -151,6 +151,7 @@ impl Killed {
             outcome: &after.outcome,
             check_failed: after.check_failed.as_deref(),
             effect_repeated: effect.as_deref(),
+            vouched,
             state: &ground.stage.state,
         });
         let leftovers =

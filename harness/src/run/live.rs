@@ -1,5 +1,7 @@
 //! Kill for real: the subject runs again for a crash point and is ended there by SIGKILL.
 
+use std::collections::HashMap;
+use std::path::Path;
 use std::sync::Arc;
 
 use super::controls::FirstRound;
@@ -123,21 +125,38 @@ impl Ground<'_> {
     }
 }
 
-/// Every op of a run that was cut is of the kind, and on the file, of the recording's.
-fn goes_alike(cut: &Trace, recorded: &Trace) -> bool {
+/// Every op of a run that was cut is of the kind, and on the file, of the recording's. Files that the run made itself may
+/// have other names, as with `mkstemp`.
+pub(super) fn goes_alike(cut: &Trace, recorded: &Trace) -> bool {
     let mut recorded = recorded.ops();
+    let mut names: HashMap<&Path, &Path> = HashMap::new();
     cut.ops().all(|op| {
         let like = recorded.next();
         like.is_some_and(|like| {
             like.kind.word() == op.kind.word()
-                && like.kind.path().map(shape) == op.kind.path().map(shape)
+                && match (like.kind.path(), op.kind.path()) {
+                    (Some(known), Some(own)) => match names.get(known) {
+                        Some(name) => *name == own,
+                        None if shape(known) == shape(own) => true,
+                        None if is_made(&op.kind) && known.parent() == own.parent() => {
+                            names.insert(known, own).is_none()
+                        }
+                        None => false,
+                    },
+                    (known, own) => known.is_none() && own.is_none(),
+                }
         })
     })
 }
 
+/// The op makes something new at its path.
+fn is_made(kind: &OpKind) -> bool {
+    matches!(kind, OpKind::Create { .. } | OpKind::Mkdir { .. } | OpKind::Symlink { .. })
+}
+
 /// How many events came before the kill. What the tracer wrote down of the end itself, such as the closing of
 /// descriptors, was not the subject's doing: it makes no version.
-fn end_of_life(events: &[Event], point: &KillPoint) -> usize {
+pub(super) fn end_of_life(events: &[Event], point: &KillPoint) -> usize {
     let is_last = |event: &Event| match point {
         KillPoint::After(0) => false,
         KillPoint::Mark(..) => matches!(event.what, What::Mark(_)),
@@ -195,7 +214,7 @@ mod tests {
             jobs: 1,
         };
         let killed = ground.kill(&KillPoint::After(number), &mut controls).expect("a kill");
-        let case = killed.judge(&ground, &controls.finish(&recoveries).expect("controls"));
+        let case = killed.judge(&ground, &controls.finish(&recoveries).expect("controls"), &[]);
         assert_eq!((case.verdict.word, case.verdict.grade), (Word::NotMeasured, Grade::Unknown));
         assert!(case.verdict.why.contains("did not come to this place"), "{}", case.verdict.why);
     }

@@ -2,13 +2,16 @@
 
 mod build;
 mod cases;
+mod check;
 mod confirm;
 mod controls;
 mod damage;
 mod derive;
 mod kill;
 mod live;
+mod needs;
 mod overlap;
+mod part;
 mod plain;
 mod pool;
 mod scenario;
@@ -16,10 +19,12 @@ mod stage;
 
 pub use build::build;
 pub use cases::{Case, Evidence};
+pub use check::{Found, check, find_state};
 pub use confirm::Confirmation;
 pub use pool::run;
 pub use scenario::{FaultResult, Pause, Plan, ScenarioResult, run_scenario, try_scenario};
 pub use stage::Stage;
+pub(crate) use stage::show;
 
 /// How to run, whatever is run.
 #[derive(Debug, Clone)]
@@ -35,8 +40,6 @@ pub struct Settings {
     /// How many derived kills of each fault are made for real as well, at most, beside one for each verdict that is a
     /// fault, to see that the lab derives what happens.
     pub confirm: usize,
-    /// How many kills in a row are tried: 2 kills the recovery of each state at each of its places as well.
-    pub depth: usize,
     /// Run the scenarios' `build` commands.
     pub build: bool,
     /// Print what the build says as it comes.
@@ -52,7 +55,6 @@ impl Default for Settings {
             plain: false,
             live: false,
             confirm: 4,
-            depth: 1,
             build: true,
             build_output: false,
         }
@@ -65,6 +67,9 @@ pub enum LabError {
     /// The scenario, its build or a control is wrong: exit code 2.
     #[error("{0}")]
     Scenario(String),
+    /// Something that the scenario needs is not on this machine, so that nothing was tried: this is the reason.
+    #[error("skipped: {0}")]
+    Missing(String),
     /// The lab cannot run here, or could not see enough: exit code 3.
     #[error("{0}")]
     Lab(String),

@@ -1,24 +1,21 @@
 //! One scenario from its first command to its last verdict.
 
-use std::collections::{BTreeMap, HashSet};
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::collections::BTreeMap;
+use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use super::cases::Case;
 use super::confirm::Confirmation;
-use super::controls::{CONTROLS_APART, FirstRound, more_versions};
-use super::damage::{Damaged, damage};
-use super::kill::{Ground, Killed};
-use super::overlap::{Overlapped, overlap};
-use super::plain::{alert, idle};
+use super::controls::CONTROLS_APART;
+use super::part::Part;
 use super::stage::{Stage, show};
-use super::{LabError, Settings, check_interrupt};
-use crate::judge::{Content, Controls, Grade, Verdict, Version, Word, metadata_changes, versions};
+use super::{LabError, Settings};
+use crate::judge::{Grade, Word};
 use crate::recording::Recording;
 use crate::recovery::Recoveries;
-use crate::scenario::{Fault, FaultKind, KillPoint, Scenario};
-use crate::tree::unaccounted;
+use crate::scenario::Scenario;
+use crate::tree::{Tree, unaccounted};
+use crate::wrap::shell_word;
 
 /// Which cases of a scenario are wanted.
 #[derive(Debug, Clone, Default)]
@@ -31,7 +28,7 @@ pub enum Plan {
 }
 
 impl Plan {
-    fn wants(&self, id: &str) -> bool {
+    pub(super) fn wants(&self, id: &str) -> bool {
         match self {
             Plan::All => true,
             Plan::Case(wanted) => wanted == id,
@@ -44,6 +41,8 @@ impl Plan {
 pub struct FaultResult {
     /// `kill`, `damage`, `overlap`, `idle` or `alert`.
     pub kind: &'static str,
+    /// The run and the state file that it is about, where there are several that are judged by themselves.
+    pub about: String,
     /// What was expected of it.
     pub expect: Vec<Word>,
     /// Not all of its cases were run, so that nothing can be missing.
@@ -84,6 +83,8 @@ pub struct ScenarioResult {
     pub name: String,
     /// Its file.
     pub file: std::path::PathBuf,
+    /// The command that tries one of its cases again, with `{case}` for the id.
+    pub replay: String,
     /// What it came to, fault by fault.
     pub faults: Vec<FaultResult>,
     /// What differs between equal controls, and was masked.
@@ -147,7 +148,7 @@ pub fn try_scenario(
 }
 
 /// Nobody else wants the processor meanwhile.
-struct Alone(usize);
+pub(super) struct Alone(pub(super) usize);
 
 impl Pause for Alone {
     fn pause(&mut self, time: Duration) -> usize {
@@ -168,71 +169,74 @@ pub fn run_scenario(
     pause: &mut dyn Pause,
 ) -> Result<ScenarioResult, LabError> {
     let begun = Instant::now();
-    let scenario = stage.scenario;
     let before = stage.prepare()?;
-    let recording = record(stage, &before)?;
-    must_be_watched(&recording, stage)?;
-    let promises = stage.promises()?;
-    let found = versions(&recording.before, &recording.trace.events, &stage.state, &promises, None)
-        .map_err(|misfit| LabError::Lab(format!("{}: {misfit}", scenario.file.display())))?;
+    let recording = Rc::new(record(stage, &before, false)?);
     let recoveries = Recoveries::new(stage);
-    let mut pending = Vec::new();
-    let mut controls = None;
-    if scenario.faults.iter().any(needs_controls) {
-        controls = Some(FirstRound::run(&recoveries, &recording, &found)?);
-    }
-    let ground = Ground {
-        stage,
-        recording: &recording,
-        before: Arc::new(before),
-        versions: &found,
-        promises: &promises,
-        recoveries: &recoveries,
-        jobs,
-    };
-    let controlled = Instant::now();
-    for fault in &scenario.faults {
-        check_interrupt()?;
-        pending.push(try_fault(&ground, fault, plan, controls.as_mut())?);
-    }
-    if pending.iter().any(Pending::waits) {
-        stage.pin_to(pause.pause(CONTROLS_APART.saturating_sub(controlled.elapsed())));
-    }
-    let mut controls = controls.map(|first| first.finish(&recoveries)).transpose()?;
-    let mut masks = controls.as_ref().map(|controls| controls.masks.lines()).unwrap_or_default();
-    let mut faults = Vec::new();
-    for (fault, pending) in scenario.faults.iter().zip(pending) {
-        let (expect, partial) = (fault.expect.clone(), !matches!(plan, Plan::All));
-        let mut confirmation = Confirmation::default();
-        let cases = match (pending, &mut controls) {
-            (Pending::Kills(kills), Some(controls)) => {
-                let (cases, said) = judge_kills(&ground, kills, controls)?;
-                confirmation = said;
-                cases
-            }
-            (Pending::Cases(cases), controls) => {
-                let judge = |case: Waiting| case.judge(&ground, controls.as_ref(), &mut masks);
-                cases.into_iter().map(judge).collect::<Result<_, _>>()?
-            }
-            (Pending::Kills(_), None) => return Err(without_controls()),
-        };
-        let kind = fault.kind.word();
-        faults.push(FaultResult { kind, expect, partial, cases, confirmation });
-    }
-    let mut notes = notes(&recording, stage);
-    notes.extend(faults.iter().flat_map(|fault| fault.confirmation.notes()));
-    let (name, file) = (scenario.name.clone(), scenario.file.clone());
-    Ok(ScenarioResult { name, file, faults, masks, notes, elapsed: begun.elapsed() })
+    let part = Part::begin(stage, recording, recoveries, plan, jobs)?;
+    let finished = finish(stage, vec![part], plan, pause)?;
+    Ok(finished.result(stage.scenario, begun.elapsed()))
 }
 
-fn record(stage: &Stage<'_>, before: &crate::tree::Tree) -> Result<Recording, LabError> {
-    let recording = stage.record(before, false)?;
+/// What parts came to, one after another.
+#[derive(Debug, Default)]
+pub(super) struct Finished {
+    faults: Vec<FaultResult>,
+    masks: Vec<String>,
+    notes: Vec<String>,
+}
+
+impl Finished {
+    /// Takes in notes, each once.
+    pub(super) fn add_notes(&mut self, notes: Vec<String>) {
+        for note in notes {
+            if !self.notes.contains(&note) {
+                self.notes.push(note);
+            }
+        }
+    }
+
+    pub(super) fn result(self, scenario: &Scenario, elapsed: Duration) -> ScenarioResult {
+        let Finished { faults, masks, notes } = self;
+        let (name, file) = (scenario.name.clone(), scenario.file.clone());
+        let replay = format!("crashlab replay {} {{case}}", shell_word(&file.to_string_lossy()));
+        ScenarioResult { name, file, replay, faults, masks, notes, elapsed }
+    }
+}
+
+/// Waits until the second round of controls may run, then judges.
+///
+/// # Errors
+///
+/// As [`Stage::run`].
+pub(super) fn finish(
+    stage: &Stage<'_>,
+    parts: Vec<Part<'_>>,
+    plan: &Plan,
+    pause: &mut dyn Pause,
+) -> Result<Finished, LabError> {
+    let waiting = parts.iter().filter(|part| part.waits());
+    if let Some(last) = waiting.map(|part| part.controlled).max() {
+        stage.pin_to(pause.pause(CONTROLS_APART.saturating_sub(last.elapsed())));
+    }
+    let mut finished = Finished::default();
+    for part in parts {
+        let (faults, masks, notes) = part.finish(plan)?;
+        finished.faults.extend(faults);
+        finished.masks.extend(masks);
+        finished.add_notes(notes);
+    }
+    Ok(finished)
+}
+
+pub(super) fn record(stage: &Stage<'_>, before: &Tree, reads: bool) -> Result<Recording, LabError> {
+    let recording = stage.record(before, reads)?;
     let end = &recording.trace.ends[0];
     if !end.exit.success() {
         let what = format!("the subject {}", show(&stage.scenario.subject.command));
         return Err(LabError::failed(&stage.scenario.file, &what, end));
     }
     must_account(&recording, stage)?;
+    must_be_watched(&recording, stage)?;
     Ok(recording)
 }
 
@@ -259,242 +263,4 @@ fn must_be_watched(recording: &Recording, stage: &Stage<'_>) -> Result<(), LabEr
             path.display()
         ))),
     }
-}
-
-fn needs_controls(fault: &Fault) -> bool {
-    matches!(fault.kind, FaultKind::Kill { .. } | FaultKind::Damage { .. })
-}
-
-/// The cases of one fault, which have been run and wait for the controls to be complete.
-enum Pending {
-    Kills(Vec<Killed>),
-    Cases(Vec<Waiting>),
-}
-
-enum Waiting {
-    Damaged(Box<Damaged>),
-    Overlapped(Box<Overlapped>),
-    Judged(Box<Case>),
-}
-
-impl Pending {
-    fn none() -> Pending {
-        Pending::Cases(Vec::new())
-    }
-
-    fn judged(case: Case) -> Pending {
-        Pending::Cases(vec![Waiting::Judged(Box::new(case))])
-    }
-
-    fn waits(&self) -> bool {
-        match self {
-            Pending::Kills(kills) => !kills.is_empty(),
-            Pending::Cases(cases) => cases.iter().any(|case| !matches!(case, Waiting::Judged(_))),
-        }
-    }
-}
-
-impl Waiting {
-    fn judge(
-        self,
-        ground: &Ground<'_>,
-        controls: Option<&Controls>,
-        masks: &mut Vec<String>,
-    ) -> Result<Case, LabError> {
-        match (self, controls) {
-            (Waiting::Judged(case), _) => Ok(*case),
-            (Waiting::Overlapped(overlapped), _) => {
-                let (case, masked) = overlapped.judge(ground.stage)?;
-                masks.extend(masked.into_iter().map(|line| format!("{}: {line}", case.id)));
-                Ok(case)
-            }
-            (Waiting::Damaged(damaged), Some(controls)) => {
-                Ok(damaged.judge(ground.stage, controls))
-            }
-            (Waiting::Damaged(_), None) => Err(without_controls()),
-        }
-    }
-}
-
-fn without_controls() -> LabError {
-    LabError::Lab("a case was run without its controls".to_owned())
-}
-
-/// Judges kills, then those of their recoveries as deep as the settings say, and makes some of all these for real.
-fn judge_kills(
-    ground: &Ground<'_>,
-    kills: Vec<Killed>,
-    controls: &mut Controls,
-) -> Result<(Vec<Case>, Confirmation), LabError> {
-    let settings = ground.stage.settings();
-    let mut known: HashSet<[u8; 32]> = kills.iter().map(|kill| kill.hash).collect();
-    let mut cases = Vec::new();
-    let mut judged: Vec<(Killed, Verdict)> = Vec::new();
-    let mut level = kills;
-    for depth in 1.. {
-        let mut grades = Vec::new();
-        for kill in level {
-            let case = kill.judge(ground, controls);
-            grades.push((kill.clone(), case.verdict.grade));
-            judged.push((kill, case.verdict.clone()));
-            cases.push(case);
-        }
-        if depth >= settings.depth {
-            break;
-        }
-        level = Vec::new();
-        for run in ground.recoveries_of(&grades)? {
-            let (before, like) = (run.before(), &ground.recording.after);
-            more_versions(controls, ground.recoveries, before, like, run.own_versions())?;
-            level.extend(ground.derive(&run, ground.every_place(&run)?, &mut known)?);
-        }
-    }
-    let confirmation = match settings.live {
-        true => Confirmation::default(),
-        false => ground.confirm(&judged, settings.confirm)?,
-    };
-    Ok((cases, confirmation))
-}
-
-fn try_fault(
-    ground: &Ground<'_>,
-    fault: &Fault,
-    plan: &Plan,
-    controls: Option<&mut FirstRound>,
-) -> Result<Pending, LabError> {
-    let (stage, recording) = (ground.stage, ground.recording);
-    match (&fault.kind, controls) {
-        (FaultKind::Kill { at }, Some(controls)) => {
-            must_change(ground, fault)?;
-            let wanted = wished(at, plan);
-            let places = ground.places(&wanted)?;
-            let places = places.into_iter().filter(|place| plan.wants(&format!("kill@{place}")));
-            let kills = match stage.settings().live {
-                true => places.map(|place| ground.kill(&place, controls)).collect::<Result<_, _>>(),
-                false => ground.derive(&ground.run(), places.collect(), &mut HashSet::new()),
-            };
-            kills.map(Pending::Kills)
-        }
-        (FaultKind::Damage { file, damages }, _) => {
-            let damages = damages.iter().filter(|name| plan.wants(&format!("damage:{name}")));
-            let cases = damages.map(|name| try_damage(ground, file, name));
-            cases.collect::<Result<_, _>>().map(Pending::Cases)
-        }
-        (FaultKind::Overlap { name, processes, order, says }, _)
-            if plan.wants(&format!("overlap:{name}")) =>
-        {
-            let ran = overlap(stage, &recording.before, name, processes, order, says)?;
-            Ok(Pending::Cases(vec![Waiting::Overlapped(Box::new(ran))]))
-        }
-        (FaultKind::Idle { never }, _) if plan.wants("idle") => {
-            idle(stage, recording, never).map(Pending::judged)
-        }
-        (FaultKind::Alert { name, command, says }, _) if plan.wants(&format!("alert:{name}")) => {
-            alert(stage, recording, name, command, says).map(Pending::judged)
-        }
-        _ => Ok(Pending::none()),
-    }
-}
-
-/// A damage that does not fit the file is skipped, with the reason; it is no pass.
-fn try_damage(ground: &Ground<'_>, file: &Path, name: &str) -> Result<Waiting, LabError> {
-    let before = &ground.recording.before;
-    Ok(match damage(ground.stage, ground.recoveries, before, file, name)? {
-        Ok(damaged) => Waiting::Damaged(Box::new(damaged)),
-        Err(why) => Waiting::Judged(Box::new(Case {
-            id: format!("damage:{name}"),
-            verdict: Verdict::skipped(why.to_string()),
-            warnings: Vec::new(),
-            evidence: Default::default(),
-        })),
-    })
-}
-
-/// A kill of a run that leaves its state alone tries nothing, which must not look like a pass.
-fn must_change(ground: &Ground<'_>, fault: &Fault) -> Result<(), LabError> {
-    must_exist(ground)?;
-    if !ground.versions.changed.is_empty() || !fault.expect.is_empty() {
-        return Ok(());
-    }
-    let list = |paths: &mut dyn Iterator<Item = String>| paths.collect::<Vec<_>>().join(", ");
-    let state = list(&mut ground.stage.state.paths.iter().map(|path| path.display().to_string()));
-    let (before, after) = (&ground.recording.before, &ground.recording.after);
-    let changed = after.nodes.iter().filter(|(path, node)| before.nodes.get(*path) != Some(*node));
-    let wrote = list(&mut changed.map(|(path, _)| path.display().to_string()));
-    let wrote = if wrote.is_empty() { "nothing".to_owned() } else { wrote };
-    Err(LabError::Scenario(format!(
-        "{}: the undisturbed run never changes its state ({state}), so no kill of it can show \
-         anything; it changes: {wrote}; is `state` spelled as the program spells it?",
-        ground.stage.scenario.file.display()
-    )))
-}
-
-/// A state path at which there is never anything is misspelt.
-fn must_exist(ground: &Ground<'_>) -> Result<(), LabError> {
-    let stage = ground.stage;
-    let is_there = |path: &PathBuf| {
-        let below = |known: &PathBuf, content: &Content| {
-            known.starts_with(path) && *content != Content::Absent
-        };
-        let stands = |version: &Version| {
-            version.image.files.iter().any(|(known, content)| below(known, content))
-        };
-        ground.versions.all.iter().any(stands) || ground.versions.changed.contains(path)
-    };
-    let optional = |path: &PathBuf| stage.state.volatile.contains(path);
-    match stage.state.paths.iter().find(|path| !is_there(path) && !optional(path)) {
-        // Where there is never any state, the run is told of as one that changes none.
-        Some(path) if stage.state.paths.len() > 1 => Err(LabError::Scenario(format!(
-            "{}: there is never anything at the state `{}`; is it spelled as the program spells it?",
-            stage.scenario.file.display(),
-            path.display()
-        ))),
-        _ => Ok(()),
-    }
-}
-
-/// A case that was asked for by its id need not be among the scenario's own places.
-fn wished(at: &[KillPoint], plan: &Plan) -> Vec<KillPoint> {
-    match plan {
-        Plan::All => at.to_vec(),
-        Plan::Case(id) => {
-            id.strip_prefix("kill@").and_then(|point| point.parse().ok()).into_iter().collect()
-        }
-    }
-}
-
-/// What a reader of the report should know though it is no finding.
-fn notes(recording: &Recording, stage: &Stage<'_>) -> Vec<String> {
-    let gaps = recording.trace.gaps.iter().map(|gap| format!("not seen: {}", gap.what));
-    let is_kill = |fault: &Fault| matches!(fault.kind, FaultKind::Kill { .. });
-    // A kill says it of each case, as a warning.
-    let kept = match stage.scenario.faults.iter().any(is_kill) {
-        true => Vec::new(),
-        false => metadata_changes(&recording.before, &recording.after, &stage.state),
-    };
-    let kept = kept.into_iter().map(|what| format!("without any fault: {what}"));
-    stage
-        .shortcomings()
-        .into_iter()
-        .chain(gaps)
-        .chain(kept)
-        .chain(unmatched(recording, stage))
-        .collect()
-}
-
-/// Paths that the scenario names and at which nothing stands before or after the run: they are perhaps misspelt.
-fn unmatched(recording: &Recording, stage: &Stage<'_>) -> Vec<String> {
-    let subject = &stage.scenario.subject;
-    let is_there = |path: &Path| {
-        [&recording.before, &recording.after].iter().any(|tree| tree.get(path).is_some())
-    };
-    let of = |key: &'static str, paths: &'_ [PathBuf]| -> Vec<String> {
-        let missing = paths.iter().filter(|path| !is_there(path));
-        missing
-            .map(|path| {
-                format!("nothing stands at `{}` ({key}) before or after the run", path.display())
-            })
-            .collect()
-    };
-    [of("effects", &subject.effects), of("volatile", &subject.volatile)].concat()
 }

@@ -4,34 +4,37 @@ use std::cell::Cell;
 use std::ffi::OsString;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::needs::{look_for_programs, search_path};
 use super::{LabError, Settings, check_interrupt};
-use crate::judge::{Outcome, Promises, State, reads_first};
+use crate::judge::{Outcome, Promises, State, overwritten_unread};
 use crate::recording::{Recording, Trace};
 use crate::sandbox::{Sandbox, SandboxOptions};
 use crate::scenario::{CommandLine, Scenario};
-use crate::subject::Program;
+use crate::subject::{End, Program};
 use crate::trace::{Budget, Director, Options, TraceError, Undisturbed};
 use crate::tree::{self, Tree};
 
-/// A sandbox with the rules of one scenario.
-#[derive(Debug)]
+/// A sandbox with the rules of one scenario. Clones share the sandbox.
+#[derive(Debug, Clone)]
 pub struct Stage<'a> {
     /// The scenario.
     pub scenario: &'a Scenario,
     /// Its state files.
     pub state: State,
-    sandbox: Sandbox,
+    sandbox: Rc<Sandbox>,
     settings: Settings,
-    pin: Cell<Option<usize>>,
+    pin: Rc<Cell<Option<usize>>>,
 }
 
 /// What stages are made of.
 #[derive(Debug, Clone)]
 pub struct Like<'a> {
     scenario: &'a Scenario,
+    state: Vec<PathBuf>,
     settings: Settings,
     pin: bool,
 }
@@ -45,7 +48,8 @@ impl<'a> Like<'a> {
     pub fn another(&self, number: usize) -> Result<Stage<'a>, LabError> {
         let processors = super::pool::processors();
         let processor = processors[number % processors.len()];
-        Stage::new(self.scenario, &self.settings, self.pin.then_some(processor))
+        let stage = Stage::new(self.scenario, &self.settings, self.pin.then_some(processor))?;
+        Ok(stage.with_state(self.state.clone()))
     }
 }
 
@@ -60,18 +64,33 @@ impl<'a> Stage<'a> {
         settings: &Settings,
         pin: Option<usize>,
     ) -> Result<Stage<'a>, LabError> {
-        let keep_visible = folders_in_use(scenario);
+        let seen_at = scenario.subject.folder.clone();
+        let mut keep_visible = folders_in_use(scenario);
+        if let Some(folder) = &seen_at {
+            // What lies in the folder, its copy shows.
+            keep_visible.retain(|visible| !visible.starts_with(folder));
+        }
         let network = scenario.subject.network;
-        let options =
-            SandboxOptions { seen_at: None, keep_visible, network, plain: settings.plain };
-        let sandbox = Sandbox::new(&options)?;
+        let options = SandboxOptions { seen_at, keep_visible, network, plain: settings.plain };
+        let sandbox = Rc::new(Sandbox::new(&options)?);
         let state = State {
             paths: scenario.subject.state.clone(),
             seen: sandbox.seen().to_owned(),
             volatile: scenario.subject.volatile.clone(),
         };
-        let pin = Cell::new(pin.filter(|_| settings.pin));
+        let pin = Rc::new(Cell::new(pin.filter(|_| settings.pin)));
         Ok(Stage { scenario, state, sandbox, settings: settings.clone(), pin })
+    }
+
+    /// The same sandbox with other state files.
+    pub fn with_state(&self, paths: Vec<PathBuf>) -> Stage<'a> {
+        Stage {
+            scenario: self.scenario,
+            state: State { paths, ..self.state.clone() },
+            sandbox: self.sandbox.clone(),
+            settings: self.settings.clone(),
+            pin: self.pin.clone(),
+        }
     }
 
     /// How to run.
@@ -88,6 +107,7 @@ impl<'a> Stage<'a> {
     pub fn like(&self) -> Like<'a> {
         Like {
             scenario: self.scenario,
+            state: self.state.paths.clone(),
             settings: self.settings.clone(),
             pin: self.pin.get().is_some(),
         }
@@ -107,9 +127,12 @@ impl<'a> Stage<'a> {
     ///
     /// # Errors
     ///
-    /// [`LabError::Scenario`] where a setup command fails.
+    /// [`LabError::Missing`] where the scenario's probe fails, [`LabError::Scenario`] where a setup command fails.
     pub fn prepare(&self) -> Result<Tree, LabError> {
-        let mut tree = match &self.scenario.subject.files {
+        look_for_programs(self.scenario)?;
+        self.probe()?;
+        let subject = &self.scenario.subject;
+        let mut tree = match subject.files.as_ref().or(subject.folder.as_ref()) {
             Some(folder) => as_ones_own(tree::read(folder)?),
             None => self.empty()?,
         };
@@ -126,7 +149,7 @@ impl<'a> Stage<'a> {
         Ok(tree)
     }
 
-    fn empty(&self) -> Result<Tree, LabError> {
+    pub(super) fn empty(&self) -> Result<Tree, LabError> {
         self.sandbox.reset()?;
         Ok(self.sandbox.snapshot()?)
     }
@@ -198,16 +221,38 @@ impl<'a> Stage<'a> {
         let (mut trace, end) =
             self.run(std::slice::from_ref(command), start, true, &mut Undisturbed)?;
         let finish = trace.ends.remove(0);
-        let reads_first = reads_first(start, &trace.events, &self.state);
+        Ok(self.looked_at(start.clone(), Arc::new(end), finish, Arc::new(trace)))
+    }
+
+    /// An outcome as this stage's state files show it.
+    pub fn seen(&self, outcome: &Outcome) -> Outcome {
+        let Outcome { start, end, finish, trace, .. } = outcome.clone();
+        self.looked_at(start, end, finish, trace)
+    }
+
+    fn looked_at(
+        &self,
+        start: Arc<Tree>,
+        end: Arc<Tree>,
+        finish: End,
+        trace: Arc<Trace>,
+    ) -> Outcome {
+        let unread = overwritten_unread(&start, &trace.events, &self.state);
         let image = self.state.image(&end);
-        Ok(Outcome {
-            start: start.clone(),
-            end: Arc::new(end),
-            image,
-            finish,
-            trace: Arc::new(trace),
-            reads_first,
-        })
+        Outcome { start, end, image, finish, trace, unread }
+    }
+
+    /// As [`outcome`](Self::outcome), for a program that cannot override the modes of files, even as root.
+    ///
+    /// # Errors
+    ///
+    /// As [`run`](Self::run).
+    pub fn outcome_by_modes(
+        &self,
+        command: &CommandLine,
+        start: &Arc<Tree>,
+    ) -> Result<Outcome, LabError> {
+        self.sandbox.obeying_modes(|| self.outcome(command, start))
     }
 
     /// What the scenario lets a mark or a line promise.
@@ -249,18 +294,7 @@ impl<'a> Stage<'a> {
     /// The lab's own environment, with the scenario's folders in front of `PATH`, its variables, and the right `PWD`.
     fn environment(&self) -> Vec<(OsString, OsString)> {
         let mut env: std::collections::BTreeMap<OsString, OsString> = std::env::vars_os().collect();
-        let path = env
-            .get(&OsString::from("PATH"))
-            .cloned()
-            .unwrap_or_else(|| "/usr/local/bin:/usr/bin:/bin".into());
-        let folders = self
-            .scenario
-            .path
-            .iter()
-            .cloned()
-            .chain(std::env::split_paths(&path))
-            .collect::<Vec<PathBuf>>();
-        if let Ok(path) = std::env::join_paths(folders) {
+        if let Ok(path) = std::env::join_paths(search_path(self.scenario)) {
             env.insert("PATH".into(), path);
         }
         env.insert("PWD".into(), self.sandbox.seen().into());
@@ -291,7 +325,7 @@ fn folders_in_use(scenario: &Scenario) -> Vec<PathBuf> {
         CommandLine::Shell(_) => None,
     };
     let mut folders = vec![scenario.root.clone()];
-    folders.extend(scenario.file.parent().map(Path::to_owned));
+    folders.extend(scenario.file.parent().and_then(|folder| folder.canonicalize().ok()));
     folders.extend(scenario.path.iter().cloned());
     folders.extend(program(&scenario.subject.command));
     folders.extend(program(&scenario.recovery.command));

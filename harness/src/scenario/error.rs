@@ -1,6 +1,6 @@
 //! What is wrong with a scenario file, where, and what was expected there.
 
-use crate::wrap::wrapped;
+use crate::wrap::{misleads, visible, wrapped};
 use std::fmt;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -127,16 +127,16 @@ impl ScenarioError {
 
     /// The mistake with its source line, a caret below it and a line feed at the end, for a terminal of `columns`.
     pub fn render(&self, columns: usize) -> String {
-        let mut out = wrapped("error: ", &self.found, columns);
+        let mut out = wrapped("error: ", &visible(&self.found), columns);
         let gutter = self.place.as_ref().map_or(0, |place| place.line.to_string().len());
         match &self.place {
-            None => out += &format!("  --> {}\n", self.file.display()),
+            None => out += &format!("  --> {}\n", self.shown_file()),
             Some(place) => {
                 let (source, caret) = place.window(columns.saturating_sub(gutter + 4));
                 out += &format!(
                     "{:gutter$}--> {}:{}:{}\n",
                     "",
-                    self.file.display(),
+                    self.shown_file(),
                     place.line,
                     place.column
                 );
@@ -144,27 +144,32 @@ impl ScenarioError {
                 out += &format!("{:gutter$} | {caret}\n", "");
             }
         }
-        out += &wrapped(&format!("{:gutter$} = expected: ", ""), &self.expected, columns);
+        let expected = visible(&self.expected);
+        out += &wrapped(&format!("{:gutter$} = expected: ", ""), &expected, columns);
         if let Some(nearest) = &self.nearest {
             out += &wrapped(
                 &format!("{:gutter$} = did you mean ", ""),
-                &format!("`{nearest}`?"),
+                &format!("`{}`?", visible(nearest)),
                 columns,
             );
         }
         out
     }
+
+    fn shown_file(&self) -> String {
+        visible(&self.file.to_string_lossy())
+    }
 }
 
 impl fmt::Display for ScenarioError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.file.display())?;
+        f.write_str(&self.shown_file())?;
         if let Some(place) = &self.place {
             write!(f, ":{}:{}", place.line, place.column)?;
         }
-        write!(f, ": {}; expected {}", self.found, self.expected)?;
+        write!(f, ": {}; expected {}", visible(&self.found), visible(&self.expected))?;
         match &self.nearest {
-            Some(nearest) => write!(f, "; did you mean `{nearest}`?"),
+            Some(nearest) => write!(f, "; did you mean `{}`?", visible(nearest)),
             None => Ok(()),
         }
     }
@@ -185,7 +190,7 @@ impl Place {
             .iter()
             .skip(start)
             .take(columns)
-            .map(|&character| if character.is_control() { ' ' } else { character })
+            .map(|&character| if misleads(character) { ' ' } else { character })
             .collect();
         let indent = self.column - 1 - start;
         let carets = self.length.min(columns.saturating_sub(indent)).max(1);

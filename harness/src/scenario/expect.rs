@@ -58,7 +58,7 @@ mod tests {
     #[test]
     fn the_docs_of_a_word_say_the_same() {
         let words = words();
-        assert_eq!(words.len(), 20, "a word got lost on the way through its schema");
+        assert_eq!(words.len(), 21, "a word got lost on the way through its schema");
         for (word, entry) in words {
             let meaning = entry["description"].as_str().unwrap();
             let finding = meaning.starts_with("Fault:")

@@ -7,6 +7,7 @@ use schemars::{Schema, json_schema};
 
 use super::point::{self, FormError};
 use super::{KillPoint, Turn};
+use crate::fault::damage::{Family, Whole, Wish};
 
 /// What a text in a scenario file can be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,6 +18,8 @@ pub(super) enum Form {
     Argument,
     /// A line for `sh -c`.
     ShellLine,
+    /// The name or path of a program.
+    Program,
     /// The name of an environment variable.
     Variable,
     /// A path below the work folder.
@@ -35,13 +38,16 @@ pub(super) enum Form {
     Regex,
     /// `mark:NAME` or a regular expression.
     Acknowledgement,
+    /// A [`Wish`].
+    Damage,
 }
 
 impl Form {
-    pub(super) const ALL: [Form; 12] = [
+    pub(super) const ALL: [Form; 14] = [
         Form::OneLine,
         Form::Argument,
         Form::ShellLine,
+        Form::Program,
         Form::Variable,
         Form::BelowWork,
         Form::Folder,
@@ -51,6 +57,7 @@ impl Form {
         Form::Turn,
         Form::Regex,
         Form::Acknowledgement,
+        Form::Damage,
     ];
 
     /// The form that the schema calls so.
@@ -64,6 +71,7 @@ impl Form {
             Form::OneLine => "one-line",
             Form::Argument => "argument",
             Form::ShellLine => "shell-line",
+            Form::Program => "program",
             Form::Variable => "variable",
             Form::BelowWork => "path-below-work-folder",
             Form::Folder => "folder",
@@ -73,6 +81,7 @@ impl Form {
             Form::Turn => "turn",
             Form::Regex => "rust-regex",
             Form::Acknowledgement => "acknowledgement",
+            Form::Damage => "damage",
         }
     }
 
@@ -90,7 +99,7 @@ impl Form {
                 let part = r"(\.?[^./\x00][^/\x00]*|\.\.[^/\x00]+)";
                 format!("^{part}(/{part})*$")
             }
-            Form::Folder => r"^[^\x00]+$".into(),
+            Form::Folder | Form::Program => r"^[^\x00]+$".into(),
             Form::Mark => format!("^{mark}$"),
             Form::Name => format!("^{name}$"),
             Form::KillPoint => {
@@ -105,6 +114,7 @@ impl Form {
                 let other = r"([^m\x00]|m[^a\x00]|ma[^r\x00]|mar[^k\x00]|mark[^:\x00])[^\x00]*";
                 format!("^(mark:{mark}|m|ma|mar|mark|{other})$")
             }
+            Form::Damage => damage_pattern(),
         }
     }
 
@@ -126,15 +136,22 @@ impl Form {
                 Err(FormError::new("the name of an environment variable: not empty, no `=`"))
             }
             Form::Folder if text.is_empty() => Err(FormError::new("the path of a folder")),
-            Form::OneLine | Form::Argument | Form::ShellLine | Form::Variable | Form::Folder => {
-                Ok(())
+            Form::Program if text.is_empty() => {
+                Err(FormError::new("the name of a program in `PATH`, or a path"))
             }
+            Form::OneLine
+            | Form::Argument
+            | Form::ShellLine
+            | Form::Program
+            | Form::Variable
+            | Form::Folder => Ok(()),
             Form::BelowWork => check_below_work(text),
             Form::Mark => point::check_mark_name(text),
             Form::Name => point::check_name(text),
             Form::KillPoint => text.parse::<KillPoint>().map(drop),
             Form::Turn => text.parse::<Turn>().map(drop),
             Form::Regex => check_regex(text),
+            Form::Damage => text.parse::<Wish>().map(drop).map_err(FormError::from),
             Form::Acknowledgement => match text.strip_prefix("mark:") {
                 Some(name) => point::check_mark_name(name)
                     .map_err(|error| error.within::<String>(|name| format!("mark:{name}"))),
@@ -155,6 +172,16 @@ impl Form {
             _ => json_schema!({ "type": "array", "items": self.schema(), "minItems": min }),
         }
     }
+}
+
+fn damage_pattern() -> String {
+    let wholes = Whole::ALL.map(Whole::name).join("|");
+    let families = |numbered: bool| {
+        let chosen = Family::ALL.into_iter().filter(|family| family.is_numbered() == numbered);
+        chosen.map(Family::name).collect::<Vec<_>>().join("|")
+    };
+    let (numbered, pointed) = (families(true), families(false));
+    format!(r"^(all|{wholes}|({numbered})/(\*|0|[1-9][0-9]*)|({pointed})(/([^~/\x00]|~[01])*)*)$")
 }
 
 /// The work folder is the world of a subject, and one path has one spelling: relative, no `.`, no `..`, no `//`.
@@ -227,6 +254,12 @@ mod tests {
                     "_",
                     "=",
                     "\0",
+                    "truncated",
+                    "bit-flip",
+                    "missing",
+                    "*",
+                    "~",
+                    "~1",
                     "\n",
                     "\r",
                     "\t",

@@ -47,6 +47,18 @@ pub fn load(paths: &[PathBuf]) -> Result<Vec<Scenario>, Vec<ScenarioError>> {
     if errors.is_empty() { Ok(scenarios) } else { Err(errors) }
 }
 
+impl Scenario {
+    /// The scenario in a text that is, or is to be, the content of `file`: folders are looked for beside it, and the
+    /// scenario has its name. The file itself is not looked at.
+    ///
+    /// # Errors
+    ///
+    /// Everything that is wrong with the text.
+    pub fn parse(file: &Path, text: &str) -> Result<Scenario, Vec<ScenarioError>> {
+        resolve(file, &file_name_of(file), text)
+    }
+}
+
 /// A scenario file and what its scenario is called.
 struct Found {
     path: PathBuf,
@@ -57,7 +69,7 @@ struct Found {
 fn find(given: &Path) -> Result<Vec<Found>, ScenarioError> {
     let metadata = std::fs::metadata(given).map_err(|error| unreadable(given, &error))?;
     if !metadata.is_dir() {
-        let name = name_of(Path::new(given.file_name().unwrap_or_default()));
+        let name = file_name_of(given);
         let path = given.to_owned();
         return Ok(vec![Found { path, name }]);
     }
@@ -112,6 +124,10 @@ fn is_package(folder: &Path) -> bool {
 fn is_passed_over(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     name.starts_with('.') || (matches!(&*name, "files" | "target" | "corpus") && path.is_dir())
+}
+
+fn file_name_of(path: &Path) -> String {
+    name_of(Path::new(path.file_name().unwrap_or_default()))
 }
 
 fn name_of(path: &Path) -> String {

@@ -11,6 +11,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use crate::fault::damage::{Damage, Wish};
 use crate::judge::Word;
 
 mod conform;
@@ -28,6 +29,7 @@ mod schema;
 pub use error::ScenarioError;
 pub(crate) use expect::meanings;
 pub use load::load;
+pub(crate) use nearest::nearest;
 pub use point::FormError;
 pub use schema::schema_text;
 
@@ -58,6 +60,10 @@ pub struct Scenario {
     pub build: Option<String>,
     /// Folders (absolute) put in front of `PATH`. In the file: relative to `root`.
     pub path: Vec<PathBuf>,
+    /// Programs without which nothing is tried: names that are looked up in `PATH`, or paths.
+    pub needs: Vec<String>,
+    /// Must succeed in an empty work folder, or nothing is tried.
+    pub probe: Option<CommandLine>,
     /// Who is tried.
     pub subject: Subject,
     /// What a user would run next; the subject's command again where the file does not say.
@@ -77,6 +83,9 @@ pub struct Subject {
     pub env: BTreeMap<String, String>,
     /// A folder (absolute) that is copied into the work folder first. In the file: relative to the file.
     pub files: Option<PathBuf>,
+    /// A folder (absolute) at whose path the programs see the work folder, which is a copy of it unless there are `files`. In
+    /// the file: relative to the file.
+    pub folder: Option<PathBuf>,
     /// Run in the work folder before the recording; each must succeed.
     pub setup: Vec<CommandLine>,
     /// For every single run of subject or recovery.
@@ -100,6 +109,8 @@ pub struct Recovery {
     pub command: CommandLine,
     /// Run after the recovery; a failure is a fault.
     pub check: Option<CommandLine>,
+    /// How many kills in a row are tried; from 2 on the recoveries are killed as well.
+    pub depth: usize,
 }
 
 /// A fault, and what is expected of it.
@@ -121,13 +132,8 @@ pub enum FaultKind {
         /// Where.
         at: Vec<KillPoint>,
     },
-    /// The file is damaged, then the recovery runs. `{name}` of the seven of [`crate::fault::damage`].
-    Damage {
-        /// The file; the first state file where the scenario does not say.
-        file: PathBuf,
-        /// Which damages, by name.
-        damages: Vec<String>,
-    },
+    /// A state file is damaged, then the recovery runs.
+    Damage(DamageFault),
     /// Several processes at once, held and released at marks.
     Overlap {
         /// For the case's id.
@@ -156,12 +162,36 @@ pub enum FaultKind {
     },
 }
 
+/// A state file is damaged, then the recovery runs.
+#[derive(Debug, Clone)]
+pub struct DamageFault {
+    /// The file; the first state file where the scenario does not say.
+    pub file: PathBuf,
+    /// In which ways.
+    pub damages: Vec<Wish>,
+    /// At so many places of each family at most.
+    pub at_most: usize,
+    /// Succeeds where the file is valid, whatever the subject says of it.
+    pub valid: Option<CommandLine>,
+}
+
+impl DamageFault {
+    /// At so many places of each family at most, unless a scenario says otherwise.
+    pub const AT_MOST: usize = 64;
+
+    /// The seven damages of a file.
+    pub fn seven(file: PathBuf) -> DamageFault {
+        let damages = Damage::SEVEN.map(Wish::One).to_vec();
+        DamageFault { file, damages, at_most: DamageFault::AT_MOST, valid: None }
+    }
+}
+
 impl FaultKind {
     /// The kind, as scenarios write it.
     pub fn word(&self) -> &'static str {
         match self {
             FaultKind::Kill { .. } => "kill",
-            FaultKind::Damage { .. } => "damage",
+            FaultKind::Damage(_) => "damage",
             FaultKind::Overlap { .. } => "overlap",
             FaultKind::Idle { .. } => "idle",
             FaultKind::Alert { .. } => "alert",

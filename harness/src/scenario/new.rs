@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use super::{CommandLine, Fault, FaultKind, KillPoint, Recovery, Scenario, Subject};
+use super::{CommandLine, DamageFault, Fault, FaultKind, KillPoint, Recovery, Scenario, Subject};
 
 impl Scenario {
     /// A scenario without faults: the program and its arguments, and the state file it keeps. Everything else is as
@@ -24,11 +24,14 @@ impl Scenario {
             root: PathBuf::from("/"),
             build: None,
             path: Vec::new(),
+            needs: Vec::new(),
+            probe: None,
             subject: Subject {
                 command: command.clone(),
                 state: vec![state.into()],
                 env: Default::default(),
                 files: None,
+                folder: None,
                 setup: Vec::new(),
                 time_limit: 10,
                 pipe: false,
@@ -37,7 +40,7 @@ impl Scenario {
                 ack: Vec::new(),
                 effects: Vec::new(),
             },
-            recovery: Recovery { command, check: None },
+            recovery: Recovery { command, check: None, depth: 1 },
             faults: Vec::new(),
         }
     }
@@ -70,13 +73,11 @@ impl Scenario {
         self.fault(FaultKind::Kill { at: vec![KillPoint::All] })
     }
 
-    /// With all damages of its state file.
+    /// With the seven damages of its state file.
     #[must_use]
     pub fn damage_everything(self) -> Scenario {
-        let damages =
-            crate::fault::damage::NAMES.iter().map(|damage| damage.name.to_owned()).collect();
         let file = self.subject.state[0].clone();
-        self.fault(FaultKind::Damage { file, damages })
+        self.fault(FaultKind::Damage(DamageFault::seven(file)))
     }
 
     /// With these verdicts and warnings expected of the fault that was added last.

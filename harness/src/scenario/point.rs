@@ -7,6 +7,7 @@ use std::str::FromStr;
 
 use super::nearest::nearest;
 use super::{KillPoint, Turn, Until};
+use crate::fault::damage::{self, NameError};
 
 /// The words of the op log, as [`OpKind::word`](crate::op::OpKind::word) gives them.
 const OP_WORDS: [&str; 18] = [
@@ -89,6 +90,18 @@ impl fmt::Display for FormError {
 }
 
 impl std::error::Error for FormError {}
+
+impl From<NameError> for FormError {
+    fn from(error: NameError) -> FormError {
+        match error {
+            NameError::Unknown { near, .. } => {
+                let names: Vec<String> = damage::names().map(|name| format!("`{name}`")).collect();
+                FormError::new(format!("`all`, or one of {}", names.join(", "))).or(near)
+            }
+            NameError::Place { expected, .. } => FormError::new(expected),
+        }
+    }
+}
 
 impl fmt::Display for KillPoint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -6,9 +6,10 @@ use std::collections::BTreeMap;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 
-use super::CommandLine;
 use super::expect;
 use super::forms::Form;
+use super::{CommandLine, DamageFault};
+use crate::fault::damage::Damage;
 use crate::judge::Word;
 
 /// A scenario: who is tried, on what, what is done to it, and what must hold afterwards.
@@ -34,6 +35,15 @@ pub(super) struct RawScenario {
     #[serde(default)]
     #[schemars(schema_with = "folders")]
     pub path: Vec<String>,
+    /// Programs without which nothing is tried, and the scenario is `skipped`: names that are looked up in `PATH`, or
+    /// paths; `{root}` stands for the scenario's root. Looked up before the build.
+    #[serde(default)]
+    #[schemars(schema_with = "programs")]
+    pub needs: Vec<String>,
+    /// Run in an empty work folder, after the build and before all else. If it fails, nothing is tried, and the scenario
+    /// is `skipped`.
+    #[serde(default)]
+    pub probe: Option<CommandLine>,
     /// Who is tried, and on what.
     pub subject: RawSubject,
     /// What a user would run next.
@@ -62,6 +72,11 @@ pub(super) struct RawSubject {
     #[serde(default)]
     #[schemars(schema_with = "folder")]
     pub files: Option<String>,
+    /// The programs see the work folder at this folder's own path, so that they run as they are, absolute paths and all;
+    /// it is a copy of it, unless `files` says what is in it. Relative to this file.
+    #[serde(default)]
+    #[schemars(schema_with = "folder")]
+    pub folder: Option<String>,
     /// Run in the work folder before the recording; each must succeed.
     #[serde(default)]
     pub setup: Vec<CommandLine>,
@@ -98,6 +113,14 @@ pub(super) struct RawRecovery {
     pub command: Option<CommandLine>,
     /// Run after the recovery; a failure of it is a fault.
     pub check: Option<CommandLine>,
+    /// How many kills in a row are tried: 2 kills the recovery of each state at each of its places as well.
+    #[serde(default = "one_kill")]
+    #[schemars(range(min = 1, max = 3))]
+    pub depth: u64,
+}
+
+fn one_kill() -> u64 {
+    1
 }
 
 /// What is done to the subject.
@@ -123,10 +146,19 @@ pub(super) enum RawFault {
         #[serde(default)]
         #[schemars(schema_with = "below_work")]
         file: Option<String>,
-        /// Which damages.
-        #[serde(default = "Damage::all")]
-        #[schemars(length(min = 1))]
-        damages: Vec<Damage>,
+        /// Which damages: by name (`truncated`, `directory`), at a place (`truncated/57`, `bit-flip/100`,
+        /// `missing/queue/0`), at every place (`bit-flip/*`), or `all` that apply. `crashlab damage --list FILE` lists
+        /// them. The seven that are always faults where this is not given.
+        #[serde(default = "seven_damages")]
+        #[schemars(schema_with = "damages")]
+        damages: Vec<String>,
+        /// At how many places of each `NAME/*`, spread evenly.
+        #[serde(default = "places_at_most", rename = "at-most")]
+        #[schemars(range(min = 1, max = 1_000_000))]
+        at_most: usize,
+        /// Run in the work folder with the damage in it; succeeds where the state file is valid all the same. It should
+        /// know nothing of the subject. Without it, most damages that the recovery takes for good are not measured.
+        valid: Option<CommandLine>,
         /// Faults and warnings that must be found at least once.
         #[serde(default)]
         #[schemars(schema_with = "expect::schema")]
@@ -189,52 +221,20 @@ pub(super) enum RawPoint {
     Text(String),
 }
 
-/// The damages that a state file can be given.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, serde::Serialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub(super) enum Damage {
-    /// Cut in the middle of a write.
-    Truncated,
-    /// Zero bytes.
-    Empty,
-    /// A JSON list.
-    NotAnObject,
-    /// One field too many.
-    UnknownField,
-    /// No `queue`.
-    MissingQueue,
-    /// `queue` is a string.
-    QueueIsAString,
-    /// `answers` is a list.
-    AnswersIsAList,
-}
-
-impl Damage {
-    const ALL: [(Damage, &'static str); 7] = [
-        (Damage::Truncated, "truncated"),
-        (Damage::Empty, "empty"),
-        (Damage::NotAnObject, "not-an-object"),
-        (Damage::UnknownField, "unknown-field"),
-        (Damage::MissingQueue, "missing-queue"),
-        (Damage::QueueIsAString, "queue-is-a-string"),
-        (Damage::AnswersIsAList, "answers-is-a-list"),
-    ];
-
-    fn all() -> Vec<Damage> {
-        Damage::ALL.map(|(damage, _)| damage).to_vec()
-    }
-
-    pub(super) fn name(self) -> &'static str {
-        Damage::ALL[self as usize].1
-    }
-}
-
 fn here() -> String {
     ".".into()
 }
 
 fn ten_seconds() -> u64 {
     10
+}
+
+fn seven_damages() -> Vec<String> {
+    Damage::SEVEN.map(|damage| damage.to_string()).to_vec()
+}
+
+fn places_at_most() -> usize {
+    DamageFault::AT_MOST
 }
 
 fn everywhere() -> Vec<RawPoint> {
@@ -251,6 +251,10 @@ fn folder(_: &mut SchemaGenerator) -> Schema {
 
 fn folders(_: &mut SchemaGenerator) -> Schema {
     Form::Folder.list(0)
+}
+
+fn programs(_: &mut SchemaGenerator) -> Schema {
+    Form::Program.list(0)
 }
 
 pub(super) fn shell_line(_: &mut SchemaGenerator) -> Schema {
@@ -291,6 +295,10 @@ fn regex(_: &mut SchemaGenerator) -> Schema {
 
 fn turns(_: &mut SchemaGenerator) -> Schema {
     Form::Turn.list(1)
+}
+
+fn damages(_: &mut SchemaGenerator) -> Schema {
+    Form::Damage.list(1)
 }
 
 fn environment(_: &mut SchemaGenerator) -> Schema {

@@ -10,8 +10,10 @@ use toml::de::{DeTable, DeValue};
 
 use super::error::{Mistake, ScenarioError};
 use super::nearest::nearest;
-use super::raw::{Damage, RawFault, RawPoint, RawScenario, RawSubject};
-use super::{CommandLine, Fault, FaultKind, KillPoint, Recovery, Scenario, Subject, Turn};
+use super::raw::{RawFault, RawPoint, RawScenario, RawSubject};
+use super::{
+    CommandLine, DamageFault, Fault, FaultKind, KillPoint, Recovery, Scenario, Subject, Turn,
+};
 use super::{conform, schema};
 use Step::{Index, Key};
 
@@ -81,10 +83,14 @@ impl Resolver<'_> {
             }
         });
         let path = path.collect();
+        if let Some(probe) = &raw.probe {
+            self.command(probe, &[Key("probe")]);
+        }
         self.command(&raw.subject.command, &[Key("subject"), Key("command")]);
         let recovery = Recovery {
             command: raw.recovery.command.unwrap_or_else(|| raw.subject.command.clone()),
             check: raw.recovery.check,
+            depth: usize::try_from(raw.recovery.depth.max(1)).unwrap_or(1),
         };
         self.command(&recovery.command, &[Key("recovery"), Key("command")]);
         if let Some(check) = &recovery.check {
@@ -99,6 +105,8 @@ impl Resolver<'_> {
             root,
             build: raw.build,
             path,
+            needs: raw.needs,
+            probe: raw.probe,
             faults: self.faults(raw.fault, &subject.state),
             subject,
             recovery,
@@ -110,7 +118,10 @@ impl Resolver<'_> {
             self.command(command, &[Key("subject"), Key("setup"), Index(index)]);
         }
         let files = raw.files.as_deref();
+        let folder = raw.folder.as_deref();
         Subject {
+            folder: folder
+                .map(|folder| self.folder(home, folder, &[Key("subject"), Key("folder")])),
             files: files.map(|folder| self.folder(home, folder, &[Key("subject"), Key("files")])),
             command: raw.command,
             state: paths(raw.state),
@@ -174,11 +185,16 @@ impl Resolver<'_> {
                 let at = parsed.collect();
                 (FaultKind::Kill { at }, expect)
             }
-            RawFault::Damage { file, damages, expect } => {
+            RawFault::Damage { file, damages, at_most, valid, expect } => {
                 let file = self.damaged(file, state, &[at[0], at[1], Key("file")]);
-                let damages = damages.into_iter().map(Damage::name).map(String::from);
+                let damages = damages.iter().enumerate().filter_map(|(nth, text)| {
+                    self.parsed(text, &[at[0], at[1], Key("damages"), Index(nth)])
+                });
                 let damages = damages.collect();
-                (FaultKind::Damage { file, damages }, expect)
+                if let Some(valid) = &valid {
+                    self.command(valid, &[at[0], at[1], Key("valid")]);
+                }
+                (FaultKind::Damage(DamageFault { file, damages, at_most, valid }), expect)
             }
             RawFault::Overlap { name, processes, order, says, expect } => {
                 let processes = self.processes(processes, index);
@@ -208,7 +224,7 @@ impl Resolver<'_> {
     /// A text whose form the walk has checked already; should the two ever differ, it is a mistake like any other.
     fn parsed<T>(&mut self, text: &str, at: &[Step<'_>]) -> Option<T>
     where
-        T: std::str::FromStr<Err = super::FormError>,
+        T: std::str::FromStr<Err: Into<super::FormError>>,
     {
         let wrong = |error: super::FormError| {
             Mistake::new(self.span(at), format!("{text:?}"), error.expected).or(error.nearest)
@@ -216,7 +232,7 @@ impl Resolver<'_> {
         match text.parse() {
             Ok(parsed) => Some(parsed),
             Err(error) => {
-                let mistake = wrong(error);
+                let mistake = wrong(error.into());
                 self.mistakes.push(mistake);
                 None
             }

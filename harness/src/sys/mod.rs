@@ -1,6 +1,7 @@
 //! System calls: the only place with `unsafe`.
 
 pub(crate) mod arch;
+pub(crate) mod capability;
 pub(crate) mod confined;
 pub(crate) mod flags;
 pub(crate) mod memory;

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use crate::op::Data;
 
+mod acl;
 mod diff;
 mod model;
 mod reach;

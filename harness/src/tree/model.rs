@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::ffi::{OsStr, OsString};
 use std::path::{Component, Path, PathBuf};
 
+use super::acl::{ACCESS_LIST, mode_with_list};
 use super::{BYTES_MAX, Node, NodeKind, Tree};
 use crate::op::{Data, Event, FileId, Op, OpKind, What};
 
@@ -213,6 +214,12 @@ impl Model {
             OpKind::Xattr { path, file, name, value } => {
                 let entry = self.entry_mut(*file, path)?;
                 match value {
+                    Some(list) if name == ACCESS_LIST => {
+                        entry.mode = mode_with_list(entry.mode, list).unwrap_or(entry.mode);
+                        None
+                    }
+                    // A tree holds attributes of users alone.
+                    _ if !name.starts_with("user.") => None,
                     Some(value) => entry.xattrs.insert(name.clone(), value.clone()),
                     None => entry.xattrs.remove(name),
                 };

@@ -189,7 +189,7 @@ pub(crate) fn outcome(state: &State, start: &Tree, end: &Tree, exit: Exit, said:
         image: state.image(end),
         finish,
         trace: Arc::new(trace),
-        reads_first: true,
+        unread: Default::default(),
     }
 }
 

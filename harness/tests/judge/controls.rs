@@ -1,6 +1,6 @@
 //! What undisturbed runs tell: which doubtful versions stand, what a run read, and what a program said.
 
-use crashlab::judge::{account, last_lines, reads_first};
+use crashlab::judge::{account, last_lines, overwritten_unread};
 use crashlab::op::OpKind;
 use crashlab::subject::Exit;
 
@@ -24,15 +24,18 @@ fn a_doubtful_version_that_recovers_stands() {
 #[test]
 fn a_file_is_read_before_it_is_changed() {
     let there = tree(&[("s.json", "a"), ("u", "1")]);
-    let reads = |log: Log| reads_first(&there, &log.events, &state(&["s.json", "u"]));
+    let state = state(&["s.json", "u"]);
+    let reads = |log: Log| overwritten_unread(&there, &log.events, &state).is_empty();
     assert!(reads(Log::default().reads("s.json").replace("b")));
     assert!(!reads(Log::default().replace("b")));
     assert!(!reads(Log::default().reads("u").replace("b")), "it read another");
     assert!(!reads(Log::default().replace("b").reads("s.json")), "too late");
     assert!(reads(Log::default().append("s.json", 1, "b").replace("c")), "what was there stays");
     assert!(reads(Log::default().op(OpKind::Unlink { path: "nothing".into() })), "not to be told");
-    let nothing = reads_first(&tree(&[]), &Log::default().replace("b").events, &state(&["s.json"]));
-    assert!(nothing, "there was nothing to read");
+    let first = overwritten_unread(&tree(&[]), &Log::default().replace("b").events, &state);
+    assert!(first.is_empty(), "there was nothing to read");
+    let blind = overwritten_unread(&there, &Log::default().reads("u").replace("b").events, &state);
+    assert_eq!(blind, ["s.json".into()].into());
 }
 
 #[test]

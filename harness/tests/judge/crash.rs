@@ -43,6 +43,7 @@ impl Case {
             outcome,
             check_failed: None,
             effect_repeated: None,
+            vouched: &[],
             state: &self.state,
         })
     }
@@ -78,7 +79,7 @@ fn a_recovery_that_mends_is_recovered() {
     let case = Case::new(&works_on);
     assert_eq!(case.word("{ab", Ok("{A}")), Word::Recovered);
     let mut never_reads = recovered(&case.state, Some("{ab"), &|_| Ok("{A}".into()));
-    never_reads.reads_first = false;
+    never_reads.unread = ["s.json".into()].into();
     assert_eq!(
         case.judge("{ab", &never_reads).word,
         Word::Torn,
@@ -233,6 +234,7 @@ fn the_scenarios_check_and_counted_effects_are_heard() {
             outcome: &good,
             check_failed,
             effect_repeated,
+            vouched: &[],
             state: &case.state,
         })
         .word

@@ -3,13 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use crashlab::fault::damage::Remains;
 use crashlab::judge::{
-    Content, DamageCase, Grade, Masks, OverlapCase, Serial, Side, Verdict, Word, judge_alert,
-    judge_damage, judge_idle, judge_overlap, metadata_changes, orders,
+    Content, DamageCase, Grade, Masks, OverlapCase, Serial, Side, Validity, Verdict, Word,
+    judge_alert, judge_damage, judge_idle, judge_overlap, metadata_changes, orders,
 };
 use crashlab::recording::Trace;
 use crashlab::subject::Exit;
-use crashlab::tree::{Node, NodeKind};
+use crashlab::tree::{Node, NodeKind, Tree};
 
 use super::build::{Log, changed, controls, found, linked, outcome, state, tree};
 
@@ -19,16 +20,20 @@ fn damage_must_be_refused_by_name_with_the_bytes_untouched() {
     let versions = found(&tree(&[("s.json", "a")]), &Log::default().replace("b"), &state);
     let controls = controls(&versions, &|text| Ok(text.map_or("fresh".into(), str::to_uppercase)));
     let start = tree(&[("s.json", "?")]);
-    let damaged = state.image(&start);
-    let judge = |end: &str, exit, said: &str| {
+    let (undamaged, damaged) = (state.image(&tree(&[("s.json", "a")])), state.image(&start));
+    let judge_as = |validity, end: &str, exit, said: &str| {
         let outcome = outcome(&state, &start, &tree(&[("s.json", end)]), exit, said);
         judge_damage(&DamageCase {
             controls: &controls,
+            start: &undamaged,
             damaged: &damaged,
             outcome: &outcome,
             files: &state.paths,
+            place: &state.paths[0],
+            validity,
         })
     };
+    let judge = |end: &str, exit, said: &str| judge_as(Validity::Invalid, end, exit, said);
     let refused = judge("?", Exit::Code(65), "error: s.json: damaged");
     assert_eq!((refused.word, refused.grade), (Word::Refused, Grade::Good));
     for (end, exit, said, word) in [
@@ -43,6 +48,84 @@ fn damage_must_be_refused_by_name_with_the_bytes_untouched() {
         let verdict = judge(end, exit, said);
         assert_eq!((verdict.word, verdict.grade), (word, Grade::Fault), "{end} {exit} {said}");
     }
+    for (validity, end, word, grade) in [
+        (Validity::Valid, "?", Word::Undetectable, Grade::Warning),
+        (Validity::Valid, "fresh", Word::Undetectable, Grade::Warning),
+        (Validity::Older, "A", Word::Undetectable, Grade::Warning),
+        (Validity::Older, "fresh", Word::Restarted, Grade::Fault),
+        (Validity::Unknown, "?", Word::NotMeasured, Grade::Unknown),
+        (Validity::Unknown, "fresh", Word::Restarted, Grade::Fault),
+    ] {
+        let verdict = judge_as(validity, end, Exit::Code(0), "");
+        assert_eq!((verdict.word, verdict.grade), (word, grade), "{validity:?} {end}");
+        let refused = judge_as(validity, "?", Exit::Code(1), "s.json: damaged");
+        assert_eq!(refused.word, Word::Refused, "{validity:?}");
+    }
+    let unknown = judge_as(Validity::Unknown, "?", Exit::Code(0), "");
+    assert!(unknown.why.contains("give the fault a `valid` command"), "{}", unknown.why);
+}
+
+/// What stands in the place of the file must stand there afterwards, with the mode that forbids to read it.
+#[test]
+fn what_is_no_file_must_be_left_alone() {
+    let state = state(&["s.json"]);
+    let versions = found(&tree(&[("s.json", "a")]), &Log::default().replace("b"), &state);
+    let controls = controls(&versions, &|text| Ok(text.map_or("fresh".into(), str::to_uppercase)));
+    let file = tree(&[("s.json", "a")]);
+    let path = &state.paths[0];
+    let judge = |start: &Tree, end: &Tree| {
+        let outcome = outcome(&state, start, end, Exit::Code(1), "s.json: no file");
+        judge_damage(&DamageCase {
+            controls: &controls,
+            start: &state.image(&file),
+            damaged: &state.image(start),
+            outcome: &outcome,
+            files: &state.paths,
+            place: path,
+            validity: Validity::Unknown,
+        })
+        .word
+    };
+    let nothing = {
+        let mut tree = file.clone();
+        tree.nodes.remove(path);
+        tree
+    };
+    for remains in [
+        Remains::Folder,
+        Remains::DanglingLink,
+        Remains::Socket,
+        Remains::Fifo,
+        Remains::Unreadable,
+    ] {
+        let start = remains.put(&file, path);
+        assert_ne!(start, file, "{remains:?}");
+        assert_eq!(judge(&start, &start), Word::Refused, "{remains:?}");
+        assert_eq!(judge(&start, &file), Word::Crashed, "{remains:?} was replaced");
+        assert_eq!(judge(&start, &nothing), Word::Crashed, "{remains:?} was removed");
+    }
+}
+
+/// Where a run begins with what a fresh start makes, an end from there is no fresh start.
+#[test]
+fn an_earlier_version_that_is_like_none_proves_nothing() {
+    let state = state(&["s.json"]);
+    let start = tree(&[("s.json", "0")]);
+    let versions = found(&start, &Log::default().replace("1"), &state);
+    let controls =
+        controls(&versions, &|text| Ok(if text == Some("1") { "2" } else { "1" }.into()));
+    let image = state.image(&start);
+    let outcome = outcome(&state, &start, &tree(&[("s.json", "1")]), Exit::Code(0), "");
+    let verdict = judge_damage(&DamageCase {
+        controls: &controls,
+        start: &image,
+        damaged: &image,
+        outcome: &outcome,
+        files: &state.paths,
+        place: &state.paths[0],
+        validity: Validity::Older,
+    });
+    assert_eq!(verdict.word, Word::Undetectable);
 }
 
 fn sides(ends: &[(Exit, bool)]) -> Vec<Side> {

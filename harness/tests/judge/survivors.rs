@@ -20,6 +20,8 @@ struct Case {
     controls: Controls,
     promised: usize,
     stepped_on: bool,
+    /// Where the recovery ends from where the run vouched for a journal.
+    vouched: Vec<Outcome>,
 }
 
 impl Case {
@@ -31,7 +33,14 @@ impl Case {
 
     fn of(versions: Versions) -> Case {
         let controls = controls(&versions, &|text| Ok(text.unwrap_or("fresh").to_uppercase()));
-        Case { state: state(&["s.json"]), versions, controls, promised: 0, stepped_on: false }
+        Case {
+            state: state(&["s.json"]),
+            versions,
+            controls,
+            promised: 0,
+            stepped_on: false,
+            vouched: Vec::new(),
+        }
     }
 
     fn judge(&self, outcome: &Outcome) -> Verdict {
@@ -44,6 +53,7 @@ impl Case {
             outcome,
             check_failed: None,
             effect_repeated: None,
+            vouched: &self.vouched,
             state: &self.state,
         })
     }
@@ -122,7 +132,9 @@ fn torn_says_what_the_recovery_made_of_it() {
     };
     assert!(why(&torn(Err("bad JSON"))).contains("failed: exit code 1: bad JSON"));
     assert!(why(&torn(Ok("{A"))).contains("accepted"));
-    assert!(why(&Outcome { reads_first: false, ..torn(Ok("{A")) }).contains("never read"));
+    assert!(
+        why(&Outcome { unread: ["s.json".into()].into(), ..torn(Ok("{A")) }).contains("never read")
+    );
 }
 
 #[test]
@@ -187,7 +199,8 @@ fn of_whole_files_that_do_not_agree_work_can_be_done_again() {
         shapes: Shapes::default(),
         began_with_state: true,
     };
-    let case = Case { state, versions, controls, promised: 0, stepped_on: true };
+    let case =
+        Case { state, versions, controls, promised: 0, stepped_on: true, vouched: Vec::new() };
     let verdict = |survivor: &Tree| case.judge(&case.between(survivor, &both("", "a\na\nb\n")));
     let again = verdict(&both("a\nb\n", "a\n"));
     assert_eq!((again.word, again.why.as_str()), (Word::Repeated, "2 times in done: a"));
@@ -223,7 +236,8 @@ fn a_file_that_only_recoveries_leave_is_part_of_their_end() {
     let none = control("fresh", &tree(&[]));
     let masks = Masks::default();
     let controls = Controls { of_version, none, masks, shapes, began_with_state: true };
-    let case = Case { state, versions, controls, promised: 0, stepped_on: true };
+    let case =
+        Case { state, versions, controls, promised: 0, stepped_on: true, vouched: Vec::new() };
     let word = |end: &Tree| case.judge(&case.between(&before, end)).word;
     assert_eq!(word(&ended("a", "done")), Word::Old);
     assert_eq!(word(&ended("a", "else")), Word::Diverged);

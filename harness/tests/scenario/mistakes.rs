@@ -2,6 +2,8 @@
 
 use proptest::prelude::*;
 
+use super::property::holds_for;
+use crate::replay::replay;
 use crate::{FULL, LEAST, OneFile, rendered};
 
 /// `(what is wrong, the text that is replaced, what it is replaced by)`, on [`FULL`].
@@ -139,7 +141,11 @@ fn of_forms() {
 fn of_faults() {
     let report = report(&[
         ("a damage that does not exist", "\"truncated\", \"empty\"", "\"truncatd\", \"empty\""),
-        ("no damage", "[\"truncated\", \"empty\"]", "[]"),
+        ("no number of bytes", "\"bit-flip/*\"", "\"bit-flip/first\""),
+        ("no JSON pointer", "missing/a~1b/0", "missing/a~b"),
+        ("no damage", "[\"truncated\", \"empty\", \"bit-flip/*\", \"missing/a~1b/0\"]", "[]"),
+        ("no place to try", "at-most = 8", "at-most = 0"),
+        ("no command", "valid = [\"is-valid\", \"0001\"]", "valid = [\"\"]"),
         ("a file that is no state", "file = \"journal/0001\"", "file = \"stat.json\""),
         ("a good verdict is expected", "expect = [\"lost\"]", "expect = [\"serial\"]"),
         ("what was not tried is expected", "expect = [\"lost\"]", "expect = [\"skipped\"]"),
@@ -212,6 +218,31 @@ fn in_one_line_for_machines() {
 }
 
 #[test]
+fn nothing_that_a_terminal_obeys_is_shown() {
+    let key = LEAST.replace("proves =", "\"\\u001b[2J\\n\" = 1 # \u{202e}\nproves =");
+    let folder = LEAST.replace("proves =", "root = \"a\\u001b[2Jb\"\nproves =");
+    insta::assert_snapshot!([said(&key), said(&folder)].concat(), @r#"
+    error: unknown key `\u{1b}[2J\n` at the top level
+     --> /scenarios/case.toml:2:1
+      |
+    2 | "\u001b[2J\n" = 1 #
+      | ^^^^^^^^^^^^^
+      = expected: one of `title`, `proves`, `root`, `build`, `path`, `needs`,
+                  `probe`, `subject`, `recovery`, `fault`
+    error: cannot find /scenarios/a\u{1b}[2Jb: No such file or directory (os error 2)
+     --> /scenarios/case.toml:2:8
+      |
+    2 | root = "a\u001b[2Jb"
+      |        ^^^^^^^^^^^^^
+      = expected: a folder, relative to /scenarios
+    "#);
+    let name = std::path::Path::new("/a\u{1b}b.toml");
+    let errors = crashlab::scenario::Scenario::parse(name, "x").unwrap_err();
+    let shown = [errors[0].to_string(), errors[0].render(80)].concat();
+    assert!(!shown.contains('\u{1b}') && shown.contains("/a\\u{1b}b.toml"), "{shown}");
+}
+
+#[test]
 fn columns_count_characters() {
     let file = OneFile::new(
         &LEAST.replace("command = ", "env = { \"ä\" = \"ö\", \"b\" = 1 }\ncommand = "),
@@ -223,22 +254,20 @@ fn columns_count_characters() {
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, cases: 200, ..ProptestConfig::default() })]
 
-    /// Whatever is written into a file, it loads, or its mistakes have places that exist and can be shown in any width.
+    /// Whatever is written into a file, it loads, or its mistakes have places that exist and can be shown.
     #[test]
     fn any_text_gets_an_answer(
         place in any::<prop::sample::Index>(),
         cut in 0..40_usize,
         text in "[\\[\\]{}=\"'#\n\r\t ,a-z0-9äß\u{1F980}\u{0}]{0,6}",
-        columns in 0..100_usize,
     ) {
         let start = place.index(FULL.len());
         let end = (start + cut).min(FULL.len());
-        let changed = format!("{}{text}{}", &FULL[..start], &FULL[end..]);
-        let lines = changed.matches('\n').count() + 1;
-        for error in OneFile::new(&changed).load().err().unwrap_or_default() {
-            prop_assert!(error.line().is_some_and(|line| (1..=lines).contains(&line)), "{}", error);
-            prop_assert!(error.column().is_some_and(|column| column >= 1), "{}", error);
-            prop_assert!(error.render(columns).contains('^'));
-        }
+        holds_for(format!("{}{text}{}", &FULL[..start], &FULL[end..]).as_bytes());
     }
+}
+
+#[test]
+fn no_file_of_the_corpus_is_without_an_answer_nor_one_like_it() {
+    replay(concat!(env!("CARGO_MANIFEST_DIR"), "/../fuzz/corpus/scenario"), holds_for);
 }

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use crashlab::fault::damage::{Damage, Wish};
 use crashlab::judge::Word;
 use crashlab::scenario::{CommandLine, FaultKind, KillPoint, Until};
 
@@ -27,6 +28,8 @@ fn every_key_arrives() {
     assert_eq!(scenario.root, home);
     assert_eq!(scenario.build.as_deref(), Some("make all"));
     assert_eq!(scenario.path, [home.join("out/bin")]);
+    assert_eq!(scenario.needs, ["prog", "{root}/out/other"]);
+    assert_eq!(scenario.probe, Some(argv(&["prog", "--version"])));
 
     let subject = &scenario.subject;
     assert_eq!(subject.command, argv(&["prog", "{dir}/state.json"]));
@@ -65,9 +68,12 @@ fn every_fault_arrives() {
     );
     assert_eq!(kill.expect, [Word::Torn, Word::Leftover]);
 
-    let FaultKind::Damage { file, damages } = &damage.kind else { panic!("{damage:?}") };
-    assert_eq!(file, &PathBuf::from("journal/0001"));
-    assert_eq!(damages[..], ["truncated", "empty"]);
+    let FaultKind::Damage(damage) = &damage.kind else { panic!("{damage:?}") };
+    assert_eq!(damage.file, PathBuf::from("journal/0001"));
+    let wishes: Vec<String> = damage.damages.iter().map(Wish::to_string).collect();
+    assert_eq!(wishes, ["truncated", "empty", "bit-flip/*", "missing/a~1b/0"]);
+    assert_eq!(damage.at_most, 8);
+    assert_eq!(damage.valid, Some(argv(&["is-valid", "0001"])));
 
     let FaultKind::Overlap { name, processes, order, says } = &overlap.kind else {
         panic!("{overlap:?}")
@@ -112,6 +118,7 @@ fn defaults_are_filled_in() {
     assert_eq!(scenario.root, file.folder.path().canonicalize().unwrap());
     assert_eq!(scenario.build, None);
     assert!(scenario.path.is_empty());
+    assert!(scenario.needs.is_empty() && scenario.probe.is_none());
     let subject = &scenario.subject;
     assert_eq!(subject.time_limit, 10);
     assert!(!subject.pipe && !subject.network);
@@ -121,20 +128,10 @@ fn defaults_are_filled_in() {
     assert_eq!(scenario.recovery.check, None);
     let FaultKind::Kill { at } = &scenario.faults[0].kind else { panic!() };
     assert_eq!(at[..], [KillPoint::All]);
-    let FaultKind::Damage { file, damages } = &scenario.faults[1].kind else { panic!() };
-    assert_eq!(file, &PathBuf::from("state"));
-    assert_eq!(
-        damages[..],
-        [
-            "truncated",
-            "empty",
-            "not-an-object",
-            "unknown-field",
-            "missing-queue",
-            "queue-is-a-string",
-            "answers-is-a-list"
-        ]
-    );
+    let FaultKind::Damage(damage) = &scenario.faults[1].kind else { panic!() };
+    assert_eq!(damage.file, PathBuf::from("state"));
+    assert_eq!(damage.damages, Damage::SEVEN.map(Wish::One));
+    assert_eq!((damage.at_most, &damage.valid), (64, &None));
 }
 
 #[test]

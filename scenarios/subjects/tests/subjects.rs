@@ -17,10 +17,12 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 /// Subjects that work the first question of `state.json` when they are run without arguments.
-const RUNNERS: [&str; 16] = [
+const RUNNERS: [&str; 18] = [
     "acks-before-save",
     "busy-trigger",
     "crashes-on-damage",
+    "denied-is-absent",
+    "fills-in-missing",
     "fixed-temp-name",
     "fresh-start-loader",
     "good-rename",
@@ -246,16 +248,80 @@ fn trusting_loader_takes_whatever_is_json() {
 }
 
 #[test]
+fn denied_is_absent_starts_over_where_it_cannot_read_and_refuses_what_it_can() {
+    let folder = Folder::empty();
+    // As a mode that forbids to read, but for everybody: a socket cannot be opened.
+    let _listener = std::os::unix::net::UnixListener::bind(folder.path("state.json")).unwrap();
+    folder.run_well("denied-is-absent", &[]);
+    assert_eq!(folder.state()["sessions_run"], 1);
+    refuses_all_seven("denied-is-absent");
+}
+
+#[test]
+fn fills_in_missing_makes_up_an_answer_and_refuses_what_is_wrong() {
+    let folder = Folder::empty();
+    let mut state = started();
+    state["answers"]["first"].as_object_mut().unwrap().remove("text");
+    folder.write("state.json", &format!("{state:#}\n"));
+    folder.run_well("fills-in-missing", &[]);
+    assert_eq!(folder.state()["answers"]["first"], json!({ "text": "", "citations": [] }));
+    refuses_all_seven("fills-in-missing");
+}
+
+fn refuses_all_seven(subject: &str) {
+    for (name, text) in damages() {
+        let folder = Folder::empty();
+        folder.write("state.json", &text);
+        let output = folder.run(subject, &[]);
+        assert_eq!(output.status.code(), Some(1), "{subject}, {name}");
+        assert!(stderr(&output).contains("state.json"), "{subject}, {name}: {output:?}");
+        assert_eq!(folder.read("state.json"), text, "{subject}, {name}");
+    }
+}
+
+#[test]
+fn valid_checkpoint_takes_the_format_in_any_layout_and_nothing_else() {
+    let is_valid = |text: &str| {
+        let folder = Folder::empty();
+        folder.write("state.json", text);
+        let output = folder.run("valid-checkpoint", &["state.json"]);
+        assert_eq!(output.status.success(), output.stderr.is_empty(), "{output:?}");
+        output.status.success()
+    };
+    let whole = started();
+    for text in [
+        format!("{whole:#}\n"),
+        whole.to_string(),
+        format!("\r\n{whole:#}").replace('\n', "\r\n"),
+        r#"{"queue": []}"#.to_owned(),
+        r#"{"queue": ["\u00fc"], "sessions_run": 18446744073709551615}"#.to_owned(),
+    ] {
+        assert!(is_valid(&text), "{text}");
+    }
+    let others = [
+        r#"[["a"], [], {}, {}, 0]"#,
+        r#"{"queue": [1]}"#,
+        r#"{"queue": [], "sessions_run": -1}"#,
+        r#"{"queue": [], "answers": {"a": {"text": "b"}}}"#,
+        r#"{"queue": [], "answers": {"a": {"text": "b", "citations": [], "more": 1}}}"#,
+        r#"{"queue": [], "pending": {"a": "b", "a": "c"}}"#,
+        r#"{"queue": [], "queue": []}"#,
+        r#"{"queue": []} x"#,
+        "\u{feff}{\"queue\": []}",
+    ];
+    let seven = damages().into_iter().map(|(_, text)| text);
+    for text in seven.chain(others.map(str::to_owned)) {
+        assert!(!is_valid(&text), "{text}");
+    }
+    let folder = Folder::empty();
+    mkfifo(&folder.path("state.json"), Mode::S_IRWXU).unwrap();
+    assert_eq!(folder.run("valid-checkpoint", &["state.json"]).status.code(), Some(1));
+}
+
+#[test]
 fn good_subjects_refuse_every_damage_by_the_files_name() {
     for subject in ["good-rename", "stale-lock-refuser", "no-check-saver"] {
-        for (name, text) in damages() {
-            let folder = Folder::empty();
-            folder.write("state.json", &text);
-            let output = folder.run(subject, &[]);
-            assert_eq!(output.status.code(), Some(1), "{subject}, {name}");
-            assert!(stderr(&output).contains("state.json"), "{subject}, {name}: {output:?}");
-            assert_eq!(folder.read("state.json"), text, "{subject}, {name}");
-        }
+        refuses_all_seven(subject);
     }
 }
 

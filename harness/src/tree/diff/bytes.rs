@@ -4,6 +4,8 @@ use std::fmt::Write;
 
 use similar::{Algorithm, DiffOp, capture_diff_slices, group_diff_ops};
 
+use crate::wrap::visible;
+
 /// Lines printed of a text difference.
 const LINES: usize = 24;
 /// Unchanged lines printed around a change.
@@ -46,15 +48,7 @@ pub(super) fn count(number: usize, noun: &str) -> String {
 pub(super) fn escaped(bytes: &[u8]) -> String {
     let mut text = String::new();
     for chunk in bytes.utf8_chunks() {
-        for c in chunk.valid().chars() {
-            if c.is_control()
-                || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
-            {
-                text.extend(c.escape_default());
-            } else {
-                text.push(c);
-            }
-        }
+        text += &visible(chunk.valid());
         for byte in chunk.invalid() {
             let _ = write!(text, "\\x{byte:02x}");
         }

@@ -1,0 +1,248 @@
+//! `crashlab check`: one program, as it is.
+
+use std::io::IsTerminal;
+use std::path::{Component, Path, PathBuf};
+
+use clap::Parser;
+
+use super::run::{code, free_for_keeping, say_what_was_kept};
+use super::{CheckArgs, Code, Output, output};
+use crate::judge::Grade;
+use crate::report::{Event, Json, Keep, Reporter, Strictness, Summary, Terminal, tell_case};
+use crate::run::{self, LabError, Plan, ScenarioResult, Settings};
+use crate::scenario::{
+    CommandLine, DamageFault, Fault, FaultKind, KillPoint, Recovery, Scenario, Subject,
+};
+use crate::wrap::shell_word;
+
+/// Tries the program and prints what it comes to.
+pub(super) fn check(args: &CheckArgs, out: &mut Output<'_>) -> Code {
+    let (scenario, settings) = match scenario(args) {
+        Ok(scenario) => (scenario, settings(args)),
+        Err(mistake) => {
+            output::complain(&mistake);
+            return Code::Wrong;
+        }
+    };
+    if let Some(mistake) = args.keep.as_deref().and_then(|folder| free_for_keeping(folder).err()) {
+        output::complain(&mistake);
+        return Code::Wrong;
+    }
+    super::interrupt::watch();
+    // One case needs the others: what its states are called depends on the runs before it.
+    let result = run::check(&scenario, &Plan::All, &settings);
+    let result = result.map(|(result, _)| ScenarioResult { replay: replay(args), ..result });
+    match (&args.case, result) {
+        (Some(case), Ok(result)) => one_case(args, case, &result, out),
+        (_, result) => report(args, &scenario, result, out),
+    }
+}
+
+/// The scenario that the arguments stand for.
+///
+/// # Errors
+///
+/// What is wrong with them, in words.
+pub(super) fn scenario(args: &CheckArgs) -> Result<Scenario, String> {
+    let here = std::env::current_dir().map_err(|error| format!("the current folder: {error}"))?;
+    if here.parent().is_none() {
+        return Err("the current folder is `/`: go to the folder that holds the files".to_owned());
+    }
+    let state = below(&here, &args.state, "--state")?;
+    let volatile = below(&here, &args.volatile, "--volatile")?;
+    for ack in args.ack.iter().filter(|ack| !ack.starts_with("mark:")) {
+        regex::bytes::Regex::new(ack).map_err(|error| format!("--ack {ack}: {error}"))?;
+    }
+    let command = CommandLine::Argv(args.command.clone());
+    let recover = args.recover.clone().map(CommandLine::Shell);
+    let mut kinds = Vec::new();
+    if args.faults.kill {
+        kinds.push(FaultKind::Kill { at: vec![KillPoint::All] });
+    }
+    if args.faults.damage {
+        let Some(file) = state.first().cloned() else {
+            return Err("--faults damage: say by --state which file is to be damaged".to_owned());
+        };
+        kinds.push(FaultKind::Damage(DamageFault::seven(file)));
+    }
+    let fault = |kind| Fault { kind, expect: Vec::new(), line: 0 };
+    Ok(Scenario {
+        file: PathBuf::from(shown(&args.command)),
+        name: shown(&args.command),
+        title: String::new(),
+        proves: String::new(),
+        root: here.clone(),
+        build: None,
+        needs: Vec::new(),
+        probe: None,
+        path: Vec::new(),
+        subject: Subject {
+            command: command.clone(),
+            state,
+            env: Default::default(),
+            files: None,
+            folder: Some(here),
+            setup: Vec::new(),
+            time_limit: args.time_limit,
+            pipe: args.pipe,
+            network: args.network,
+            volatile,
+            ack: args.ack.clone(),
+            effects: Vec::new(),
+        },
+        recovery: Recovery {
+            command: recover.unwrap_or(command),
+            check: args.check.clone().map(CommandLine::Shell),
+            depth: usize::from(args.depth),
+        },
+        faults: kinds.into_iter().map(fault).collect(),
+    })
+}
+
+/// The scenario of a command with nothing else said.
+///
+/// # Errors
+///
+/// As [`scenario`].
+pub(super) fn of_command(command: &[String]) -> Result<Scenario, String> {
+    let words = ["crashlab", "check", "--"].map(str::to_owned).into_iter();
+    let args = super::Args::try_parse_from(words.chain(command.iter().cloned()));
+    match args.map(|args| args.command) {
+        Ok(super::Command::Check(args)) => scenario(&args),
+        Ok(_) => Err("no program was named".to_owned()),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+fn settings(args: &CheckArgs) -> Settings {
+    let settings = Settings::default();
+    let jobs = args.jobs.map_or(settings.jobs, usize::from);
+    Settings { jobs, confirm: args.confirm, ..settings }
+}
+
+/// The paths relative to the current folder, in which they must lie.
+fn below(here: &Path, paths: &[PathBuf], option: &str) -> Result<Vec<PathBuf>, String> {
+    let relative = |path: &PathBuf| {
+        let mut plain = PathBuf::new();
+        for component in here.join(path).components() {
+            match component {
+                Component::ParentDir => _ = plain.pop(),
+                Component::CurDir => {}
+                other => plain.push(other),
+            }
+        }
+        match plain.strip_prefix(here) {
+            Ok(below) if !below.as_os_str().is_empty() => Ok(below.to_owned()),
+            _ => Err(format!(
+                "{option} {} does not lie below the current folder {}: go to the folder that holds it",
+                path.display(),
+                here.display()
+            )),
+        }
+    };
+    paths.iter().map(relative).collect()
+}
+
+fn shown(command: &[String]) -> String {
+    command.iter().map(|word| shell_word(word)).collect::<Vec<_>>().join(" ")
+}
+
+/// The command that tries one case again.
+fn replay(args: &CheckArgs) -> String {
+    let mut words = vec!["crashlab check".to_owned()];
+    let mut say = |option: &str, value: &str| words.push(format!("{option} {}", shell_word(value)));
+    args.state.iter().for_each(|path| say("--state", &path.to_string_lossy()));
+    args.recover.iter().for_each(|line| say("--recover", line));
+    args.check.iter().for_each(|line| say("--check", line));
+    args.ack.iter().for_each(|what| say("--ack", what));
+    args.volatile.iter().for_each(|path| say("--volatile", &path.to_string_lossy()));
+    if args.faults.damage {
+        let list = if args.faults.kill { "kill,damage" } else { "damage" };
+        say("--faults", list);
+    }
+    if args.depth > 1 {
+        say("--depth", &args.depth.to_string());
+    }
+    if args.pipe {
+        words.push("--pipe".to_owned());
+    }
+    if args.network {
+        words.push("--network".to_owned());
+    }
+    format!("{} --case {{case}} -- {}", words.join(" "), shown(&args.command))
+}
+
+fn report(
+    args: &CheckArgs,
+    scenario: &Scenario,
+    result: Result<ScenarioResult, LabError>,
+    out: &mut Output<'_>,
+) -> Code {
+    let deny = args.deny.iter().flat_map(|denied| &denied.0).map(|deny| deny.word()).collect();
+    let strictness = Strictness { deny, allow_not_measured: args.allow_not_measured };
+    let summary = if args.json {
+        let mut reporter = Json::new(out, strictness.clone());
+        tell(args, scenario, &result, &mut reporter);
+        reporter.summary
+    } else if let Err(error) = &result {
+        output::complain(&error.to_string());
+        let mut summary = Summary::default();
+        summary.add_error(error, &strictness);
+        summary
+    } else {
+        let colour = std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
+        let mut reporter = Terminal::of_one_program(out, colour, strictness.clone());
+        tell(args, scenario, &result, &mut reporter);
+        reporter.summary
+    };
+    code(&summary, &strictness)
+}
+
+fn tell(
+    args: &CheckArgs,
+    scenario: &Scenario,
+    result: &Result<ScenarioResult, LabError>,
+    reporter: &mut dyn Reporter,
+) {
+    let all = |reporter: &mut dyn Reporter| {
+        reporter.event(Event::Begun { scenarios: 1 });
+        match result {
+            Ok(result) => reporter.event(Event::Ended { scenario, result }),
+            Err(error) => reporter.event(Event::Failed { scenario: Some(scenario), error }),
+        }
+        reporter.event(Event::Done);
+    };
+    match &args.keep {
+        None => all(reporter),
+        Some(folder) => {
+            let mut keep = Keep::new(reporter, folder);
+            all(&mut keep);
+            say_what_was_kept(&keep, folder);
+        }
+    }
+}
+
+fn one_case(args: &CheckArgs, id: &str, result: &ScenarioResult, out: &mut Output<'_>) -> Code {
+    let cases = result.faults.iter().flat_map(|fault| &fault.cases);
+    let mut found = cases.filter(|case| case.id == id).peekable();
+    if found.peek().is_none() {
+        output::complain(&format!("there is no case `{id}`; run without --case to see them"));
+        return Code::Wrong;
+    }
+    let mut worst = Code::Held;
+    for case in found {
+        out.print(&tell_case(case, &result.replay));
+        if let Some(folder) = &args.keep {
+            match crate::report::keep_case(case, folder) {
+                Ok(kept) => out.line(&format!("    kept: {kept}")),
+                Err(error) => output::complain(&error.to_string()),
+            }
+        }
+        worst = match case.verdict.grade {
+            Grade::Fault => Code::Fault,
+            Grade::Unknown if worst == Code::Held => Code::NotMeasured,
+            _ => worst,
+        };
+    }
+    worst
+}

@@ -1,0 +1,187 @@
+//! A program without a scenario: its state is found, and where it began with nothing, a second run is tried as well.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::rc::Rc;
+use std::time::Instant;
+
+use super::part::Part;
+use super::pool;
+use super::scenario::{Alone, Plan, ScenarioResult, finish, record};
+use super::stage::{Stage, show};
+use super::{LabError, Settings};
+use crate::judge::{Content, Follower, State};
+use crate::op::{OpKind, What};
+use crate::recording::Recording;
+use crate::recovery::Recoveries;
+use crate::scenario::Scenario;
+
+/// What a program's state was found to be.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Found {
+    /// Files that a run changes, and that are there before or after it.
+    pub state: Vec<PathBuf>,
+    /// Files like these, that are only locked and never read: they count for leftovers alone.
+    pub locks: Vec<PathBuf>,
+}
+
+/// Tries a program. A scenario that names no state has it found: then each of its files is judged by itself, while those
+/// that are named must agree. Where none of them is there before the run, a second run over what the first one left is
+/// tried as well, and the ids of the cases begin with `1:` and `2:`.
+///
+/// # Errors
+///
+/// [`LabError`]; [`LabError::Scenario`] also where the program changes no file.
+pub fn check(
+    scenario: &Scenario,
+    plan: &Plan,
+    settings: &Settings,
+) -> Result<(ScenarioResult, Found), LabError> {
+    let begun = Instant::now();
+    let processor = pool::processors()[0];
+    let stage = Stage::new(scenario, settings, Some(processor))?;
+    let before = stage.prepare()?;
+    let given = !scenario.subject.state.is_empty();
+    // Only reads tell a lock file from one that holds something.
+    let first = Rc::new(record(&stage, &before, !given)?);
+    let found = found_in(&stage, &first)?;
+    let state = if given { scenario.subject.state.clone() } else { found.state.clone() };
+    if state.is_empty() {
+        return Err(LabError::Scenario(changes_nothing(scenario)));
+    }
+    let is_fresh = stage.with_state(state).state.image(&before).is_nothing();
+    let mut runs = vec![first.clone()];
+    if is_fresh {
+        runs.push(Rc::new(record(&stage, &first.after, !given)?));
+    }
+    let recoveries = Recoveries::new(&stage);
+    let mut parts = Vec::new();
+    let mut notes = vec![told(&found, given, scenario)];
+    for (number, run) in (1..).zip(&runs) {
+        let groups = match given {
+            true => vec![scenario.subject.state.clone()],
+            false => found_in(&stage, run)?.state.into_iter().map(|path| vec![path]).collect(),
+        };
+        if number > 1 && groups.iter().flatten().all(|path| !is_changed(run, &stage, path)) {
+            notes.push(
+                "the second run changes nothing, so no kill of it can show anything".to_owned(),
+            );
+            continue;
+        }
+        let prefix = if is_fresh { format!("{number}:") } else { String::new() };
+        for group in groups {
+            let stage = stage.with_state(group.clone());
+            let mut part =
+                Part::begin(&stage, run.clone(), recoveries.seen_by(&stage), plan, settings.jobs)?;
+            part.about = about(number, is_fresh, given, &group);
+            part.prefix = prefix.clone();
+            parts.push(part);
+        }
+    }
+    let mut finished = finish(&stage, parts, plan, &mut Alone(processor))?;
+    finished.add_notes(notes);
+    Ok((finished.result(scenario, begun.elapsed()), found))
+}
+
+/// The state that a run of the program was found to have.
+///
+/// # Errors
+///
+/// As [`check`].
+pub fn find_state(scenario: &Scenario, settings: &Settings) -> Result<Found, LabError> {
+    let stage = Stage::new(scenario, settings, None)?;
+    let before = stage.prepare()?;
+    let recording = record(&stage, &before, true)?;
+    let found = found_in(&stage, &recording)?;
+    match found.state.is_empty() {
+        true => Err(LabError::Scenario(changes_nothing(scenario))),
+        false => Ok(found),
+    }
+}
+
+fn changes_nothing(scenario: &Scenario) -> String {
+    let folder = scenario.subject.folder.as_deref().unwrap_or(&scenario.root);
+    format!(
+        "{} changes no file below {}, so there is nothing that a crash could cost; \
+         run the lab in the folder that holds what it writes",
+        show(&scenario.subject.command),
+        folder.display()
+    )
+}
+
+fn whole_folder(stage: &Stage<'_>) -> State {
+    State { paths: vec![PathBuf::new()], ..stage.state.clone() }
+}
+
+fn found_in(stage: &Stage<'_>, recording: &Recording) -> Result<Found, LabError> {
+    let whole = whole_folder(stage);
+    let mut at = Follower::new(&recording.before, &whole);
+    let begun = at.image.clone();
+    let mut changed = BTreeSet::new();
+    let (mut locked, mut used) = (BTreeSet::new(), BTreeSet::new());
+    for event in &recording.trace.events {
+        let touched = at.apply(event).map_err(|misfit| LabError::Lab(misfit.to_string()))?;
+        let path = |file| at.model.inode(file).map(|inode| whole.paths_of(&at.model, inode));
+        match &event.what {
+            What::Op(op) => match &op.kind {
+                OpKind::Lock { file, .. } => locked.extend(path(*file).into_iter().flatten()),
+                OpKind::Rename { .. } | OpKind::Link { .. } => used.extend(touched.iter().cloned()),
+                _ => {}
+            },
+            What::Read { file, .. } => used.extend(path(*file).into_iter().flatten()),
+            _ => {}
+        }
+        changed.extend(touched);
+    }
+    let stands = |path: &PathBuf| {
+        let is_there = |content: Option<&Content>| content.is_some_and(|it| *it != Content::Absent);
+        is_there(begun.files.get(path)) || is_there(at.image.files.get(path))
+    };
+    changed.retain(stands);
+    let is_lock = |path: &PathBuf| locked.contains(path) && !used.contains(path);
+    let (locks, state) = changed.into_iter().partition(is_lock);
+    Ok(Found { state, locks })
+}
+
+fn is_changed(recording: &Recording, stage: &Stage<'_>, path: &PathBuf) -> bool {
+    let found = found_in(stage, recording).unwrap_or_default();
+    found.state.iter().chain(&found.locks).any(|changed| changed.starts_with(path))
+}
+
+fn about(number: usize, is_fresh: bool, given: bool, group: &[PathBuf]) -> String {
+    let run = match (is_fresh, number) {
+        (false, _) => "",
+        (true, 1) => "1: from nothing",
+        (true, _) => "2: over what the first run left",
+    };
+    let file = if given { String::new() } else { list(group) };
+    match (run.is_empty(), file.is_empty()) {
+        (false, false) => format!("{run}: {file}"),
+        _ => format!("{run}{file}"),
+    }
+}
+
+fn told(found: &Found, given: bool, scenario: &Scenario) -> String {
+    let mut text = match given {
+        true => format!("state, as given: {}", list(&scenario.subject.state)),
+        false => format!("state, each judged by itself: {}", list(&found.state)),
+    };
+    let others: Vec<PathBuf> = found
+        .state
+        .iter()
+        .chain(&found.locks)
+        .filter(|path| match given {
+            true => !scenario.subject.state.iter().any(|state| path.starts_with(state)),
+            false => found.locks.contains(path),
+        })
+        .cloned()
+        .collect();
+    if !others.is_empty() {
+        text += &format!("; changed as well, and looked at for leftovers only: {}", list(&others));
+    }
+    text
+}
+
+fn list(paths: &[PathBuf]) -> String {
+    paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ")
+}
