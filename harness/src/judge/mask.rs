@@ -243,6 +243,9 @@ mod tests {
         assert_eq!(masks.lines(), ["f: bytes 0 to 15"]);
         assert_eq!(masks.apply(&with(b"\n\n", "same")), masks.apply(&with(b"34", "same")));
         assert_ne!(masks.apply(&with(b"34", "same")), masks.apply(&with(b"34", "else")));
+        let mut masks = Masks::default();
+        masks.learn(&bytes(b"ab\0"), &bytes(b"abc"));
+        assert_eq!(masks.lines(), ["f: bytes 0 to 15"], "one without lines is enough");
         masks.learn(&bytes(b"\0"), &bytes(b"\0\0"));
         assert!(masks.unstable.contains(Path::new("f")));
     }
