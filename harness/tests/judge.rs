@@ -5,6 +5,7 @@ mod judge {
     mod controls;
     mod crash;
     mod images;
+    mod journals;
     mod others;
     mod survivors;
     mod versions;

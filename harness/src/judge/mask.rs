@@ -219,6 +219,18 @@ mod tests {
     }
 
     #[test]
+    fn what_has_another_shape_is_masked_whole() {
+        let learnt = |one: &str, other: &str| {
+            let mut masks = Masks::default();
+            masks.learn(&image(one), &image(other));
+            masks.lines()
+        };
+        assert_eq!(learnt(r#"{"a":1,"b":2}"#, r#"{"a":1,"c":2}"#), ["f: the whole value"]);
+        assert_eq!(learnt(r#"{"a":[1,2]}"#, r#"{"a":[1]}"#), ["f: /a"]);
+        assert_eq!(learnt(r#"{"a":[{"n":1}]}"#, r#"{"a":[1]}"#), ["f: /a/0"]);
+    }
+
+    #[test]
     fn bytes_without_lines_by_row() {
         let bytes = |text: &[u8]| Image {
             files: [("f".into(), Content::Bytes(text.to_vec().into()))].into(),
@@ -231,20 +243,11 @@ mod tests {
         assert_eq!(masks.lines(), ["f: bytes 0 to 15"]);
         assert_eq!(masks.apply(&with(b"\n\n", "same")), masks.apply(&with(b"34", "same")));
         assert_ne!(masks.apply(&with(b"34", "same")), masks.apply(&with(b"34", "else")));
+        let mut masks = Masks::default();
+        masks.learn(&bytes(b"ab\0"), &bytes(b"abc"));
+        assert_eq!(masks.lines(), ["f: bytes 0 to 15"], "one without lines is enough");
         masks.learn(&bytes(b"\0"), &bytes(b"\0\0"));
         assert!(masks.unstable.contains(Path::new("f")));
-    }
-
-    #[test]
-    fn what_has_another_shape_is_masked_whole() {
-        let learnt = |one: &str, other: &str| {
-            let mut masks = Masks::default();
-            masks.learn(&image(one), &image(other));
-            masks.lines()
-        };
-        assert_eq!(learnt(r#"{"a":1,"b":2}"#, r#"{"a":1,"c":2}"#), ["f: the whole value"]);
-        assert_eq!(learnt(r#"{"a":[1,2]}"#, r#"{"a":[1]}"#), ["f: /a"]);
-        assert_eq!(learnt(r#"{"a":[{"n":1}]}"#, r#"{"a":[1]}"#), ["f: /a/0"]);
     }
 
     #[test]

@@ -8,7 +8,7 @@ use std::time::Duration;
 use crashlab::judge::{
     Controls, Image, Masks, Outcome, Promises, Shapes, State, Versions, versions,
 };
-use crashlab::op::{Actor, Event, FileId, Op, OpKind, Stream, What};
+use crashlab::op::{Actor, Event, FileId, LockAction, LockFamily, Op, OpKind, Stream, What};
 use crashlab::recording::Trace;
 use crashlab::subject::{End, Exit};
 use crashlab::tree::{Node, NodeKind, Tree};
@@ -128,6 +128,12 @@ impl Log {
     pub(crate) fn allocate(mut self, path: &str, len: u64) -> Log {
         let file = self.file(path);
         self.op(OpKind::Allocate { file, path: path.into(), mode: 0, offset: 0, len })
+    }
+
+    pub(crate) fn lock(mut self, path: &str, action: LockAction) -> Log {
+        let file = self.file(path);
+        let family = LockFamily::Flock;
+        self.op(OpKind::Lock { file, path: path.into(), family, action })
     }
 
     pub(crate) fn sync(mut self, path: &str) -> Log {

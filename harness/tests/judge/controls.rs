@@ -33,8 +33,10 @@ fn a_file_is_read_before_it_is_changed() {
     assert!(reads(Log::default().append("s.json", 1, "b")), "what was there stays");
     assert!(!reads(Log::default().append("s.json", 1, "b").replace("c")), "and then goes unread");
     assert!(reads(Log::default().op(OpKind::Unlink { path: "nothing".into() })), "not to be told");
-    let begun = Log::default().replace("b").events;
-    assert!(overwritten_unread(&tree(&[]), &begun, &state).is_empty(), "nothing was there");
+    let first = overwritten_unread(&tree(&[]), &Log::default().replace("b").events, &state);
+    assert!(first.is_empty(), "there was nothing to read");
+    let blind = overwritten_unread(&there, &Log::default().reads("u").replace("b").events, &state);
+    assert_eq!(blind, ["s.json".into()].into());
 }
 
 #[test]

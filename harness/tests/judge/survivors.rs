@@ -20,6 +20,8 @@ struct Case {
     controls: Controls,
     promised: usize,
     stepped_on: bool,
+    /// Where the recovery ends from where the run vouched for a journal.
+    vouched: Vec<Outcome>,
 }
 
 impl Case {
@@ -31,7 +33,14 @@ impl Case {
 
     fn of(versions: Versions) -> Case {
         let controls = controls(&versions, &|text| Ok(text.unwrap_or("fresh").to_uppercase()));
-        Case { state: state(&["s.json"]), versions, controls, promised: 0, stepped_on: false }
+        Case {
+            state: state(&["s.json"]),
+            versions,
+            controls,
+            promised: 0,
+            stepped_on: false,
+            vouched: Vec::new(),
+        }
     }
 
     fn judge(&self, outcome: &Outcome) -> Verdict {
@@ -45,6 +54,7 @@ impl Case {
             check_failed: None,
             vouched: &[],
             effect_repeated: None,
+            vouched: &self.vouched,
             state: &self.state,
         })
     }
@@ -145,6 +155,22 @@ fn a_journal_takes_a_whole_version_to_another_one() {
 }
 
 #[test]
+fn a_journal_that_the_run_vouched_for_takes_it_where_no_version_is() {
+    let left = tree(&[("s.json", "{ab}"), ("j", "{w}")]);
+    let ends =
+        |end: &str, exit| outcome(&state(&["s.json"]), &left, &tree(&[("s.json", end)]), exit, "");
+    let verdict = |vouched: Outcome, end: &str| {
+        let case = Case { vouched: vec![vouched], ..Case::new() };
+        case.judge(&having_read(ends(end, Exit::Code(0)), "j"))
+    };
+    let recovered = verdict(ends("{W}", Exit::Code(0)), "{W}");
+    assert_eq!(recovered.word, Word::Recovered);
+    assert!(recovered.why.ends_with("vouched for j"), "{}", recovered.why);
+    assert_eq!(verdict(ends("{W}", Exit::Code(0)), "{X}").word, Word::Diverged);
+    assert_eq!(verdict(ends("{W}", Exit::Code(1)), "{W}").word, Word::Diverged, "it failed there");
+}
+
+#[test]
 fn a_file_that_an_undisturbed_recovery_finds_as_well_is_no_journal() {
     let mut case = Case::new();
     let start = tree(&[("s.json", "{ab}"), ("conf", "x")]);
@@ -170,11 +196,13 @@ fn what_stands_twice_in_an_undisturbed_end_may_stand_twice() {
     assert_eq!(case.word("{a}", "again\nagain\nagain\n"), Word::Repeated);
 }
 
-/// A queue and what is done of it, saved one after the other.
-#[test]
-fn of_whole_files_that_do_not_agree_work_can_be_done_again() {
+fn both(queue: &str, done: &str) -> Tree {
+    tree(&[("queue", queue), ("done", done)])
+}
+
+/// A queue and what is done of it, saved one after the other, and a recovery that works the queue to its end.
+fn queue_and_done() -> Case {
     let state = state(&["queue", "done"]);
-    let both = |queue, done| tree(&[("queue", queue), ("done", done)]);
     let save = |log: Log, path, text| log.create("t").write("t", 0, text).rename("t", path);
     let log = save(save(Log::default(), "done", "a\n"), "queue", "b\n");
     let versions = found(&both("a\nb\n", ""), &log, &state);
@@ -190,11 +218,26 @@ fn of_whole_files_that_do_not_agree_work_can_be_done_again() {
         shapes: Shapes::default(),
         began_with_state: true,
     };
-    let case = Case { state, versions, controls, promised: 0, stepped_on: true };
+    Case { state, versions, controls, promised: 0, stepped_on: true, vouched: Vec::new() }
+}
+
+#[test]
+fn of_whole_files_that_do_not_agree_work_can_be_done_again() {
+    let case = queue_and_done();
     let verdict = |survivor: &Tree| case.judge(&case.between(survivor, &both("", "a\na\nb\n")));
     let again = verdict(&both("a\nb\n", "a\n"));
     assert_eq!((again.word, again.why.as_str()), (Word::Repeated, "2 times in done: a"));
     assert_eq!(verdict(&both("a\nb\n", "?")).word, Word::Torn, "one of them is not whole");
+}
+
+#[test]
+fn a_repair_must_have_read_what_was_torn_and_no_more() {
+    let case = queue_and_done();
+    let mended = case.between(&both("a\n", ""), &both("", "a\nb\n"));
+    let unread = |path: &str| Outcome { unread: [path.into()].into(), ..mended.clone() };
+    assert_eq!(case.judge(&mended).word, Word::Recovered);
+    assert_eq!(case.judge(&unread("done")).word, Word::Recovered, "that was whole");
+    assert_eq!(case.judge(&unread("queue")).word, Word::Torn);
 }
 
 #[test]
@@ -226,7 +269,8 @@ fn a_file_that_only_recoveries_leave_is_part_of_their_end() {
     let none = control("fresh", &tree(&[]));
     let masks = Masks::default();
     let controls = Controls { of_version, none, masks, shapes, began_with_state: true };
-    let case = Case { state, versions, controls, promised: 0, stepped_on: true };
+    let case =
+        Case { state, versions, controls, promised: 0, stepped_on: true, vouched: Vec::new() };
     let word = |end: &Tree| case.judge(&case.between(&before, end)).word;
     assert_eq!(word(&ended("a", "done")), Word::Old);
     assert_eq!(word(&ended("a", "else")), Word::Diverged);

@@ -36,9 +36,13 @@ impl Subject {
     }
 
     fn is_bad(&self) -> bool {
-        let bad = self.head.starts_with(" Bad: ");
-        assert!(bad || self.head.starts_with(" Good: "), "{}: neither good nor bad", self.name);
-        bad
+        let begins = |with: &str| self.head.starts_with(with);
+        assert!(
+            begins(" Bad: ") || begins(" Good: ") || begins(" Not a subject: "),
+            "{}: neither good nor bad",
+            self.name
+        );
+        begins(" Bad: ")
     }
 
     /// Its head says that the lab must find this.
