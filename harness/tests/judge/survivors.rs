@@ -52,7 +52,6 @@ impl Case {
             stepped_on: self.stepped_on,
             outcome,
             check_failed: None,
-            vouched: &[],
             effect_repeated: None,
             vouched: &self.vouched,
             state: &self.state,
