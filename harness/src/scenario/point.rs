@@ -138,7 +138,7 @@ impl FromStr for KillPoint {
         if let Some((word, nth)) = text.split_once('#') {
             return counted(word, nth);
         }
-        if text.starts_with(|first: char| first.is_ascii_digit()) {
+        if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
             return number(text).map(KillPoint::After).ok_or_else(|| {
                 FormError::new(format!(
                     "the number of an op, at most {}, without leading zeros",

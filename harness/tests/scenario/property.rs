@@ -48,10 +48,15 @@ pub(crate) fn schema() -> &'static Value {
     &SCHEMA
 }
 
+/// A number in quotes begins with a zero: that a pattern can tell.
+fn has_leading_zero(found: &str) -> bool {
+    found.split('"').nth(1).is_some_and(|number| number.starts_with('0') && number.len() > 1)
+}
+
 /// What only the parser can see: it says so with one of these.
 fn beyond_a_schema(found: &str, expected: &str) -> bool {
     expected.starts_with("a regular expression; this one does not compile")
-        || expected.contains("number of an op, at most")
+        || expected.contains("number of an op, at most") && !has_leading_zero(found)
         || expected.starts_with("a name of `processes`")
         || expected.starts_with("a name that no other")
         || expected.starts_with("one of `state`")
