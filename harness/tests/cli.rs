@@ -225,8 +225,8 @@ fn what_run_is_told_is_what_is_planned() {
     let plain = run_plan(&[path]);
     assert_eq!(plain.scenarios.len(), 2);
     assert!(plain.jobs >= 1 && plain.build && plain.pin);
-    assert!(!plain.json && !plain.allow_not_measured);
-    assert_eq!((plain.deny, plain.keep), (vec![], None));
+    assert!(!plain.json && !plain.strictness.allow_not_measured);
+    assert_eq!((plain.strictness.deny, plain.keep), (vec![], None));
 
     let told = run_plan(&[
         path,
@@ -250,8 +250,8 @@ fn what_run_is_told_is_what_is_planned() {
     let names: Vec<&str> = told.scenarios.iter().map(|scenario| scenario.name.as_str()).collect();
     assert_eq!(names, ["half-written/in-place"]);
     assert_eq!(told.jobs, 3);
-    assert!(told.json && told.allow_not_measured && !told.build && !told.pin);
-    assert_eq!(told.deny, [Word::Leftover, Word::Skipped, Word::Metadata]);
+    assert!(told.json && told.strictness.allow_not_measured && !told.build && !told.pin);
+    assert_eq!(told.strictness.deny, [Word::Leftover, Word::Skipped, Word::Metadata]);
     assert_eq!(told.keep.as_deref(), Some(Path::new("kept")));
 }
 

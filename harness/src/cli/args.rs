@@ -6,6 +6,7 @@ use clap::{Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
 use crate::judge::Word;
+use crate::report::Strictness;
 
 /// Finds out what the state files of a program look like after every kill, damage and overlap.
 ///
@@ -122,24 +123,12 @@ pub struct CheckArgs {
     /// The program may use the network
     #[arg(long)]
     pub network: bool,
-    /// How many recoveries run at once [default: one for each processor]
-    #[arg(short, long, value_name = "N", value_parser = jobs)]
-    pub jobs: Option<u16>,
     /// Only the case of this id
     #[arg(long, value_name = "ID")]
     pub case: Option<String>,
-    /// Keep the folders of each finding in this folder; with --case those of the case
-    #[arg(long, value_name = "DIR")]
-    pub keep: Option<PathBuf>,
-    /// Print events as JSON Lines instead of a report
-    #[arg(long)]
-    pub json: bool,
-    /// Let these warnings count as faults, parted by commas: leftover, metadata, skipped
-    #[arg(long, value_name = "WORDS", value_parser = denied)]
-    pub deny: Vec<Denied>,
-    /// Do not exit with 3 where something was not measured
-    #[arg(long)]
-    pub allow_not_measured: bool,
+    /// How it is done and told.
+    #[command(flatten)]
+    pub report: ReportArgs,
     /// The program and its arguments
     #[arg(last = true, required = true, value_name = "CMD")]
     pub command: Vec<String>,
@@ -200,18 +189,6 @@ pub struct RunArgs {
     /// Scenario files, and folders that are searched for them
     #[arg(required = true, value_name = "PATH")]
     pub paths: Vec<PathBuf>,
-    /// How many cases run at once [default: one for each processor]
-    #[arg(short, long, value_name = "N", value_parser = jobs)]
-    pub jobs: Option<u16>,
-    /// Print events as JSON Lines instead of a report
-    #[arg(long)]
-    pub json: bool,
-    /// Let these warnings count as faults, parted by commas: leftover, metadata, skipped
-    #[arg(long, value_name = "WORDS", value_parser = denied)]
-    pub deny: Vec<Denied>,
-    /// Do not exit with 3 where something was not measured
-    #[arg(long)]
-    pub allow_not_measured: bool,
     /// Only scenarios whose name holds this text; may be given several times
     #[arg(long, value_name = "TEXT")]
     pub only: Vec<String>,
@@ -224,9 +201,43 @@ pub struct RunArgs {
     /// Make every kill for real, in a run of its own, instead of deriving it from one recording
     #[arg(long)]
     pub live: bool,
-    /// Keep the work folder of each finding in this folder
+    /// How it is done and told.
+    #[command(flatten)]
+    pub report: ReportArgs,
+}
+
+/// What all that try something have in common.
+#[derive(Debug, clap::Args)]
+pub struct ReportArgs {
+    /// How many cases run at once [default: one for each processor]
+    #[arg(short, long, value_name = "N", value_parser = jobs)]
+    pub jobs: Option<u16>,
+    /// Print events as JSON Lines instead of a report
+    #[arg(long)]
+    pub json: bool,
+    /// Let these warnings count as faults, parted by commas: leftover, metadata, skipped
+    #[arg(long, value_name = "WORDS", value_parser = denied)]
+    pub deny: Vec<Denied>,
+    /// Do not exit with 3 where something was not measured
+    #[arg(long)]
+    pub allow_not_measured: bool,
+    /// Keep the folders of each finding in this folder
     #[arg(long, value_name = "DIR")]
     pub keep: Option<PathBuf>,
+}
+
+impl ReportArgs {
+    /// How many cases run at once, at least 1.
+    pub fn jobs(&self) -> usize {
+        let processors = || std::thread::available_parallelism().map_or(1, usize::from);
+        self.jobs.map_or_else(processors, usize::from)
+    }
+
+    /// What counts beside faults.
+    pub fn strictness(&self) -> Strictness {
+        let deny = self.deny.iter().flat_map(|denied| &denied.0).map(|deny| deny.word()).collect();
+        Strictness { deny, allow_not_measured: self.allow_not_measured }
+    }
 }
 
 fn jobs(text: &str) -> Result<u16, String> {

@@ -11,7 +11,7 @@ use super::run::{code, free_for_keeping, say_what_was_kept};
 use super::{CheckArgs, Code, Output, output};
 use crate::judge::Grade;
 use crate::progress::Progress;
-use crate::report::{Event, Json, Keep, Reporter, Strictness, Summary, Terminal, tell_case};
+use crate::report::{Event, Json, Keep, Reporter, Summary, Terminal, tell_case};
 use crate::run::{self, LabError, Plan, ScenarioResult, Settings};
 use crate::scenario::{
     CommandLine, DamageFault, Fault, FaultKind, KillPoint, Recovery, Scenario, Subject,
@@ -31,7 +31,9 @@ pub(super) fn check(args: &CheckArgs, out: &mut Output<'_>) -> Code {
             return Code::Wrong;
         }
     };
-    if let Some(mistake) = args.keep.as_deref().and_then(|folder| free_for_keeping(folder).err()) {
+    if let Some(mistake) =
+        args.report.keep.as_deref().and_then(|folder| free_for_keeping(folder).err())
+    {
         output::complain(&mistake);
         return Code::Wrong;
     }
@@ -161,8 +163,7 @@ pub(super) fn of_command(command: &[String]) -> Result<Scenario, String> {
 
 fn settings(args: &CheckArgs) -> Settings {
     let settings = Settings::default();
-    let jobs = args.jobs.map_or(settings.jobs, usize::from);
-    Settings { jobs, confirm: args.confirm, ..settings }
+    Settings { jobs: args.report.jobs(), confirm: args.confirm, ..settings }
 }
 
 /// The paths relative to the current folder, in which they must lie.
@@ -223,9 +224,8 @@ fn report(
     result: Result<ScenarioResult, LabError>,
     out: &mut Output<'_>,
 ) -> Code {
-    let deny = args.deny.iter().flat_map(|denied| &denied.0).map(|deny| deny.word()).collect();
-    let strictness = Strictness { deny, allow_not_measured: args.allow_not_measured };
-    let summary = if args.json {
+    let strictness = args.report.strictness();
+    let summary = if args.report.json {
         let mut reporter = Json::new(out, strictness.clone());
         tell(args, scenario, &result, &mut reporter);
         reporter.summary
@@ -257,7 +257,7 @@ fn tell(
         }
         reporter.event(Event::Done);
     };
-    match &args.keep {
+    match &args.report.keep {
         None => all(reporter),
         Some(folder) => {
             let mut keep = Keep::new(reporter, folder);
@@ -277,7 +277,7 @@ fn one_case(args: &CheckArgs, id: &str, result: &ScenarioResult, out: &mut Outpu
     let mut worst = Code::Held;
     for case in found {
         out.print(&tell_case(case, &result.replay));
-        if let Some(folder) = &args.keep {
+        if let Some(folder) = &args.report.keep {
             match crate::report::keep_case(case, folder) {
                 Ok(kept) => out.line(&format!("    kept: {kept}")),
                 Err(error) => output::complain(&error.to_string()),

@@ -4,7 +4,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use super::{ListArgs, RecordArgs, ReplayArgs, RunArgs};
-use crate::judge::Word;
+use crate::report::Strictness;
 use crate::scenario::{self, Scenario, ScenarioError};
 
 /// What `crashlab run` is to do.
@@ -16,10 +16,8 @@ pub struct RunPlan {
     pub jobs: usize,
     /// Print events as JSON Lines.
     pub json: bool,
-    /// Warnings that count as faults.
-    pub deny: Vec<Word>,
-    /// What was not measured does not change the exit code.
-    pub allow_not_measured: bool,
+    /// What counts beside faults.
+    pub strictness: Strictness,
     /// Run the scenarios' `build` commands.
     pub build: bool,
     /// Keep a traced program and its tracer on one processor.
@@ -90,17 +88,15 @@ pub enum PlanError {
 ///
 /// [`PlanError`] where scenarios are wrong or none is selected.
 pub fn run(args: &RunArgs) -> Result<RunPlan, PlanError> {
-    let processors = std::thread::available_parallelism().map_or(1, usize::from);
     Ok(RunPlan {
         scenarios: selected(load(&args.paths)?, &args.only)?,
-        jobs: args.jobs.map_or(processors, usize::from),
-        json: args.json,
-        deny: args.deny.iter().flat_map(|denied| &denied.0).map(|deny| deny.word()).collect(),
-        allow_not_measured: args.allow_not_measured,
+        jobs: args.report.jobs(),
+        json: args.report.json,
+        strictness: args.report.strictness(),
         build: !args.no_build,
         pin: !args.no_pin,
         live: args.live,
-        keep: args.keep.clone(),
+        keep: args.report.keep.clone(),
     })
 }
 

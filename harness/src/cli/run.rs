@@ -24,8 +24,7 @@ pub(super) fn run(plan: &RunPlan, output: &mut Output<'_>) -> Code {
         build_output: std::io::stderr().is_terminal(),
         ..Settings::default()
     };
-    let strictness =
-        Strictness { deny: plan.deny.clone(), allow_not_measured: plan.allow_not_measured };
+    let strictness = plan.strictness.clone();
     let summary = if plan.json {
         let mut reporter = Json::new(output, strictness.clone());
         kept(plan, &settings, &mut reporter);
