@@ -68,10 +68,21 @@ impl Controls {
     }
 }
 
-/// How a program ended, with the last line of what it said, for reports.
+/// So many lines from the end on, a line that names an error is looked for.
+const LINES_OF_ERROR: usize = 20;
+
+/// How a program ended, with the line of what it said that tells why, for reports: the last that names an error and is not
+/// indented, else the last.
 pub fn account(outcome: &Outcome) -> String {
     let finish = &outcome.finish;
-    match last_lines(finish, 1).pop() {
+    let mut said = last_lines(finish, LINES_OF_ERROR);
+    let names_an_error = |line: &String| {
+        let is_word = |word: &str| line.contains(word);
+        !line.starts_with(char::is_whitespace)
+            && ["rror", "xception", "anicked"].into_iter().any(is_word)
+    };
+    let telling = said.iter().rposition(names_an_error).map(|at| said.swap_remove(at));
+    match telling.or_else(|| said.pop()) {
         None => finish.exit.to_string(),
         Some(line) => format!("{}: {}", finish.exit, line.trim()),
     }

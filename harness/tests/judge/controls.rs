@@ -48,6 +48,9 @@ fn the_last_lines_that_are_not_blank() {
     assert_eq!(account(&outcome), "exit code 3: three");
     assert_eq!(last_lines(&outcome.finish, 2), ["  two", "three"]);
     assert_eq!(last_lines(&outcome.finish, 9).len(), 3);
+    outcome.finish.stderr =
+        b"SyntaxError: no JSON\n    at new Error (x.js)\n\nNode.js v20\n".to_vec();
+    assert_eq!(account(&outcome), "exit code 3: SyntaxError: no JSON", "what tells why");
     outcome.finish.stderr = b" \n".to_vec();
     assert_eq!(account(&outcome), "exit code 3: said", "then what is on standard output");
     outcome.finish.stdout.clear();
