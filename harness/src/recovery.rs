@@ -46,7 +46,28 @@ impl<'a> Recoveries<'a> {
     ///
     /// As [`Stage::run`].
     pub fn on(&self, tree: &Tree) -> Result<Outcome, LabError> {
-        self.on_known(tree.hash(), &Arc::new(tree.clone()))
+        let hash = tree.hash();
+        match self.known(&hash) {
+            Some(outcome) => Ok(outcome),
+            None => self.on_known(hash, &Arc::new(tree.clone())),
+        }
+    }
+
+    /// What is known of the tree of this hash already, as this stage's state files show it.
+    fn known(&self, hash: &[u8; 32]) -> Option<Outcome> {
+        let paths = &self.stage.state.paths;
+        let (seen, outcome) = self.known.outcomes.borrow().get(hash).cloned()?;
+        if seen == *paths {
+            return Some(outcome);
+        }
+        let outcome = self.stage.seen(&outcome);
+        self.know(*hash, outcome.clone());
+        Some(outcome)
+    }
+
+    fn know(&self, hash: [u8; 32], outcome: Outcome) {
+        let paths = self.stage.state.paths.clone();
+        self.known.outcomes.borrow_mut().insert(hash, (paths, outcome));
     }
 
     /// As [`on`](Self::on), of a tree whose hash is known.
@@ -55,14 +76,11 @@ impl<'a> Recoveries<'a> {
     ///
     /// As [`Stage::run`].
     pub fn on_known(&self, hash: [u8; 32], tree: &Arc<Tree>) -> Result<Outcome, LabError> {
-        let paths = &self.stage.state.paths;
-        let known = self.known.outcomes.borrow().get(&hash).cloned();
-        let outcome = match known {
-            Some((seen, outcome)) if seen == *paths => return Ok(outcome),
-            Some((_, outcome)) => self.stage.seen(&outcome),
-            None => self.stage.outcome(self.command(), tree)?,
-        };
-        self.known.outcomes.borrow_mut().insert(hash, (paths.clone(), outcome.clone()));
+        if let Some(outcome) = self.known(&hash) {
+            return Ok(outcome);
+        }
+        let outcome = self.stage.outcome(self.command(), tree)?;
+        self.know(hash, outcome.clone());
         Ok(outcome)
     }
 
@@ -102,9 +120,7 @@ impl<'a> Recoveries<'a> {
         });
         for result in results {
             let done = result.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
-            let paths = &self.stage.state.paths;
-            let done = done.into_iter().map(|(hash, outcome)| (hash, (paths.clone(), outcome)));
-            self.known.outcomes.borrow_mut().extend(done);
+            done.into_iter().for_each(|(hash, outcome)| self.know(hash, outcome));
         }
         Ok(())
     }

@@ -7,12 +7,12 @@ use std::time::{Duration, Instant};
 
 use clap::Parser;
 
+use super::replay::show_cases;
 use super::run::{code, free_for_keeping, say_what_was_kept};
 use super::{CheckArgs, Code, Output, output};
-use crate::judge::Grade;
 use crate::progress::Progress;
-use crate::report::{Event, Json, Keep, Reporter, Summary, Terminal, tell_case};
-use crate::run::{self, LabError, Plan, ScenarioResult, Settings};
+use crate::report::{Event, Json, Keep, Reporter, Summary, Terminal};
+use crate::run::{self, LabError, ScenarioResult, Settings};
 use crate::scenario::{
     CommandLine, DamageFault, Fault, FaultKind, KillPoint, Recovery, Scenario, Subject,
 };
@@ -38,9 +38,8 @@ pub(super) fn check(args: &CheckArgs, out: &mut Output<'_>) -> Code {
         return Code::Wrong;
     }
     super::interrupt::watch();
-    // One case needs the others: what its states are called depends on the runs before it.
-    let result = watched(&settings.progress, || run::check(&scenario, &Plan::All, &settings));
-    let result = result.map(|(result, _)| ScenarioResult { replay: replay(args), ..result });
+    let result = watched(&settings.progress, || run::check(&scenario, &settings));
+    let result = result.map(|result| ScenarioResult { replay: replay(args), ..result });
     match (&args.case, result) {
         (Some(case), Ok(result)) => one_case(args, case, &result, out),
         (_, result) => report(args, &scenario, result, out),
@@ -267,27 +266,10 @@ fn tell(
     }
 }
 
+/// One case needs the others: what its states are called depends on the runs before it.
 fn one_case(args: &CheckArgs, id: &str, result: &ScenarioResult, out: &mut Output<'_>) -> Code {
-    let cases = result.faults.iter().flat_map(|fault| &fault.cases);
-    let mut found = cases.filter(|case| case.id == id).peekable();
-    if found.peek().is_none() {
+    show_cases(result, id, args.report.keep.as_deref(), out).unwrap_or_else(|| {
         output::complain(&format!("there is no case `{id}`; run without --case to see them"));
-        return Code::Wrong;
-    }
-    let mut worst = Code::Held;
-    for case in found {
-        out.print(&tell_case(case, &result.replay));
-        if let Some(folder) = &args.report.keep {
-            match crate::report::keep_case(case, folder) {
-                Ok(kept) => out.line(&format!("    kept: {kept}")),
-                Err(error) => output::complain(&error.to_string()),
-            }
-        }
-        worst = match case.verdict.grade {
-            Grade::Fault => Code::Fault,
-            Grade::Unknown if worst == Code::Held => Code::NotMeasured,
-            _ => worst,
-        };
-    }
-    worst
+        Code::Wrong
+    })
 }

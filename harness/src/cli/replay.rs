@@ -1,11 +1,13 @@
 //! `crashlab replay`: one case of a scenario again.
 
+use std::path::Path;
+
 use super::plan::ReplayPlan;
 use super::{Code, Output, output};
 use crate::fault::damage::{Damage, Wish};
 use crate::judge::Grade;
 use crate::report::{keep_case, tell_case};
-use crate::run::{Plan, Settings, try_scenario};
+use crate::run::{Plan, ScenarioResult, Settings, try_scenario};
 use crate::scenario::{FaultKind, Scenario};
 
 /// Runs the case and prints all that is known of it.
@@ -25,24 +27,7 @@ pub(super) fn replay(plan: &ReplayPlan, out: &mut Output<'_>) -> Code {
         }
     };
     let file = plan.scenario.file.display().to_string();
-    let mut code = None;
-    for fault in &result.faults {
-        for case in fault.cases.iter().filter(|case| case.id == plan.case) {
-            out.print(&tell_case(case, &result.replay));
-            if let Some(folder) = &plan.keep {
-                match keep_case(case, folder) {
-                    Ok(kept) => out.line(&format!("    kept: {kept}")),
-                    Err(error) => output::complain(&error.to_string()),
-                }
-            }
-            code = Some(match case.verdict.grade {
-                Grade::Unknown => Code::NotMeasured,
-                _ if fault.is_unexpected(case) => Code::Fault,
-                _ => Code::Held,
-            });
-        }
-    }
-    code.unwrap_or_else(|| {
+    show_cases(&result, &plan.case, plan.keep.as_deref(), out).unwrap_or_else(|| {
         let misspelt =
             plan.case.strip_prefix("damage:").and_then(|name| name.parse::<Damage>().err());
         if let Some(error) = misspelt {
@@ -56,6 +41,34 @@ pub(super) fn replay(plan: &ReplayPlan, out: &mut Output<'_>) -> Code {
         ));
         Code::Wrong
     })
+}
+
+/// Prints all that is known of the cases of this id, and keeps their folders where that is wished. The worst of them is the
+/// exit code; `None` where there is no such case.
+pub(super) fn show_cases(
+    result: &ScenarioResult,
+    id: &str,
+    keep: Option<&Path>,
+    out: &mut Output<'_>,
+) -> Option<Code> {
+    let mut codes = Vec::new();
+    for fault in &result.faults {
+        for case in fault.cases.iter().filter(|case| case.id == id) {
+            out.print(&tell_case(case, &result.replay));
+            if let Some(folder) = keep {
+                match keep_case(case, folder) {
+                    Ok(kept) => out.line(&format!("    kept: {kept}")),
+                    Err(error) => output::complain(&error.to_string()),
+                }
+            }
+            codes.push(match case.verdict.grade {
+                Grade::Unknown => Code::NotMeasured,
+                _ if fault.is_unexpected(case) => Code::Fault,
+                _ => Code::Held,
+            });
+        }
+    }
+    [Code::Fault, Code::NotMeasured, Code::Held].into_iter().find(|code| codes.contains(code))
 }
 
 /// The ids that a scenario's cases can have.

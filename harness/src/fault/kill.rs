@@ -47,33 +47,44 @@ pub fn points(
             }
             None => Err(format!("there is no op {number}: the recording has {count}")),
         },
-        KillPoint::Kind(word, nth) => {
-            let seen = ops().filter(|op| op.kind.word() == word).count();
-            if *nth as usize <= seen {
-                Ok(vec![wish.clone()])
-            } else {
-                Err(format!("the recording has {seen} ops of kind `{word}`"))
+        KillPoint::Kind(_, nth) | KillPoint::Output(nth) | KillPoint::Mark(_, nth) => {
+            let seen = events.iter().filter(|event| fits(wish, event)).count();
+            match *nth as usize <= seen {
+                true => Ok(vec![wish.clone()]),
+                false => Err(too_few(wish, seen)),
             }
         }
-        KillPoint::Output(nth) => {
-            let seen = events.iter().filter(|event| is_output(event)).count();
-            if *nth as usize <= seen {
-                Ok(vec![wish.clone()])
-            } else {
-                Err(format!("the subject prints {seen} times"))
-            }
+    }
+}
+
+/// The event is one at which such a kill comes, however many come before it.
+fn fits(point: &KillPoint, event: &Event) -> bool {
+    match (point, &event.what) {
+        (KillPoint::After(number) | KillPoint::Inside(number, _), What::Op(op)) => {
+            op.number == *number
         }
-        KillPoint::Mark(name, nth) => {
-            let seen = events
-                .iter()
-                .filter(|event| matches!(&event.what, What::Mark(mark) if mark == name))
-                .count();
-            if *nth as usize <= seen {
-                Ok(vec![wish.clone()])
-            } else {
-                Err(format!("the subject passes the mark `{name}` {seen} times{}", asked_for(seen)))
-            }
+        (KillPoint::Kind(word, _), What::Op(op)) => op.kind.word() == word,
+        (KillPoint::Output(_), What::Output { .. }) => true,
+        (KillPoint::Mark(name, _), What::Mark(mark)) => mark == name,
+        _ => false,
+    }
+}
+
+/// How many events that fit come up to the kill, the one at which it comes among them.
+fn count_of(point: &KillPoint) -> u32 {
+    match point {
+        KillPoint::Kind(_, nth) | KillPoint::Output(nth) | KillPoint::Mark(_, nth) => *nth,
+        KillPoint::All | KillPoint::After(_) | KillPoint::Inside(..) => 1,
+    }
+}
+
+fn too_few(wish: &KillPoint, seen: usize) -> String {
+    match wish {
+        KillPoint::Mark(name, _) => {
+            format!("the subject passes the mark `{name}` {seen} times{}", asked_for(seen))
         }
+        KillPoint::Kind(word, _) => format!("the recording has {seen} ops of kind `{word}`"),
+        _ => format!("the subject prints {seen} times"),
     }
 }
 
@@ -93,10 +104,6 @@ fn op_of(event: &Event) -> Option<&Op> {
         What::Op(op) => Some(op),
         _ => None,
     }
-}
-
-fn is_output(event: &Event) -> bool {
-    matches!(event.what, What::Output { .. })
 }
 
 /// An output is a place of its own where it promises more: the tree is that of the place before, what must survive is
@@ -181,22 +188,15 @@ pub fn crash_states<'a>(
 
 /// How many events come before a kill at this point, the one at which it comes among them. `ops` says the same of each op.
 fn locate(log: &[Event], ops: &[usize], point: &KillPoint) -> Option<usize> {
-    let nth = |nth: u32, is_it: &dyn Fn(&Event) -> bool| {
-        let found = log.iter().enumerate().filter(|(_, event)| is_it(event));
-        found.map(|(position, _)| position + 1).nth(nth.checked_sub(1)? as usize)
-    };
     match point {
         KillPoint::All => None,
         KillPoint::After(0) => Some(0),
         KillPoint::After(number) | KillPoint::Inside(number, _) => {
             ops.get(number.checked_sub(1)? as usize).copied()
         }
-        KillPoint::Kind(word, count) => {
-            nth(*count, &|event| op_of(event).is_some_and(|op| op.kind.word() == word))
-        }
-        KillPoint::Output(count) => nth(*count, &is_output),
-        KillPoint::Mark(name, count) => {
-            nth(*count, &|event| matches!(&event.what, What::Mark(mark) if mark == name))
+        KillPoint::Kind(..) | KillPoint::Output(_) | KillPoint::Mark(..) => {
+            let found = (1..).zip(log).filter(|(_, event)| fits(point, event));
+            found.map(|(events, _)| events).nth(count_of(point).checked_sub(1)? as usize)
         }
     }
 }
@@ -239,11 +239,6 @@ impl KillAt {
     pub fn new(point: KillPoint) -> KillAt {
         KillAt { point, seen: 0, reached: false }
     }
-
-    fn count(&mut self, matches: bool, nth: u32) -> bool {
-        self.seen += u32::from(matches);
-        matches && self.seen == nth
-    }
 }
 
 impl Director for KillAt {
@@ -262,15 +257,9 @@ impl Director for KillAt {
     }
 
     fn after(&mut self, event: &Event) -> Step {
-        let here = match (self.point.clone(), &event.what) {
-            (KillPoint::After(number) | KillPoint::Inside(number, _), What::Op(op)) => {
-                op.number == number
-            }
-            (KillPoint::Kind(word, nth), What::Op(op)) => self.count(op.kind.word() == word, nth),
-            (KillPoint::Output(nth), What::Output { .. }) => self.count(true, nth),
-            (KillPoint::Mark(name, nth), What::Mark(mark)) => self.count(*mark == name, nth),
-            _ => false,
-        };
+        let fits = fits(&self.point, event);
+        self.seen += u32::from(fits);
+        let here = fits && self.seen == count_of(&self.point);
         self.reached |= here;
         if here { Step::KillAll } else { Step::Go }
     }

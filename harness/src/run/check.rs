@@ -1,7 +1,7 @@
 //! A program without a scenario: its state is found, and where it began with nothing, a second run is tried as well.
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::Instant;
 
@@ -17,12 +17,19 @@ use crate::recovery::Recoveries;
 use crate::scenario::Scenario;
 
 /// What a program's state was found to be.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Found {
     /// Files that a run changes, and that are there before or after it.
     pub state: Vec<PathBuf>,
     /// Files like these, that are only locked and never read: they count for leftovers alone.
     pub locks: Vec<PathBuf>,
+}
+
+impl Found {
+    /// The run changes this file, or one in this folder.
+    fn has_below(&self, path: &Path) -> bool {
+        self.state.iter().chain(&self.locks).any(|changed| changed.starts_with(path))
+    }
 }
 
 /// Tries a program. A scenario that names no state has it found: then each of its files is judged by itself, while those
@@ -32,11 +39,7 @@ pub struct Found {
 /// # Errors
 ///
 /// [`LabError`]; [`LabError::Scenario`] also where the program changes no file.
-pub fn check(
-    scenario: &Scenario,
-    plan: &Plan,
-    settings: &Settings,
-) -> Result<(ScenarioResult, Found), LabError> {
+pub fn check(scenario: &Scenario, settings: &Settings) -> Result<ScenarioResult, LabError> {
     let begun = Instant::now();
     let processor = pool::processors()[0];
     let stage = Stage::new(scenario, settings, Some(processor))?;
@@ -50,19 +53,22 @@ pub fn check(
         return Err(LabError::Scenario(changes_nothing(scenario)));
     }
     let is_fresh = stage.with_state(state).state.image(&before).is_nothing();
-    let mut runs = vec![first.clone()];
+    let mut notes = vec![told(&found, given, scenario)];
+    let mut runs = vec![(first, found)];
     if is_fresh {
-        runs.push(Rc::new(record(&stage, &first.after, !given)?));
+        let second = Rc::new(record(&stage, &runs[0].0.after, !given)?);
+        let found = found_in(&stage, &second)?;
+        runs.push((second, found));
     }
     let recoveries = Recoveries::new(&stage);
     let mut parts = Vec::new();
-    let mut notes = vec![told(&found, given, scenario)];
-    for (number, run) in (1..).zip(&runs) {
+    let plan = &Plan::All;
+    for (number, (run, found)) in (1..).zip(&runs) {
         let groups = match given {
             true => vec![scenario.subject.state.clone()],
-            false => found_in(&stage, run)?.state.into_iter().map(|path| vec![path]).collect(),
+            false => found.state.iter().map(|path| vec![path.clone()]).collect(),
         };
-        if number > 1 && groups.iter().flatten().all(|path| !is_changed(run, &stage, path)) {
+        if number > 1 && !groups.iter().flatten().any(|path| found.has_below(path)) {
             notes.push(
                 "the second run changes nothing, so no kill of it can show anything".to_owned(),
             );
@@ -80,7 +86,7 @@ pub fn check(
     }
     let mut finished = finish(&stage, parts, plan, &mut Alone(processor))?;
     finished.add_notes(notes);
-    Ok((finished.result(scenario, begun.elapsed()), found))
+    Ok(finished.result(scenario, begun.elapsed()))
 }
 
 /// The state that a run of the program was found to have.
@@ -109,12 +115,8 @@ fn changes_nothing(scenario: &Scenario) -> String {
     )
 }
 
-fn whole_folder(stage: &Stage<'_>) -> State {
-    State { paths: vec![PathBuf::new()], ..stage.state.clone() }
-}
-
 fn found_in(stage: &Stage<'_>, recording: &Recording) -> Result<Found, LabError> {
-    let whole = whole_folder(stage);
+    let whole = State { paths: vec![PathBuf::new()], ..stage.state.clone() };
     let mut at = Follower::new(&recording.before, &whole);
     let begun = at.image.clone();
     let mut changed = BTreeSet::new();
@@ -141,11 +143,6 @@ fn found_in(stage: &Stage<'_>, recording: &Recording) -> Result<Found, LabError>
     let is_lock = |path: &PathBuf| locked.contains(path) && !used.contains(path);
     let (locks, state) = changed.into_iter().partition(is_lock);
     Ok(Found { state, locks })
-}
-
-fn is_changed(recording: &Recording, stage: &Stage<'_>, path: &PathBuf) -> bool {
-    let found = found_in(stage, recording).unwrap_or_default();
-    found.state.iter().chain(&found.locks).any(|changed| changed.starts_with(path))
 }
 
 fn about(number: usize, is_fresh: bool, given: bool, group: &[PathBuf]) -> String {

@@ -92,9 +92,10 @@ impl Ground<'_> {
         }
         known.extend(trees.into_keys());
         self.recoveries.ahead(&order, self.jobs)?;
+        let familiar = self.familiar()?;
         let mut afters: HashMap<Hash, Arc<After>> = HashMap::new();
         for (hash, tree) in &order {
-            afters.insert(*hash, Arc::new(self.recover(*hash, tree)?));
+            afters.insert(*hash, Arc::new(self.recover(*hash, tree, &familiar)?));
         }
         for kill in &mut killed {
             kill.after = afters.get(&kill.hash).cloned().filter(|_| kill.unseen.is_none());

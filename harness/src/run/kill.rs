@@ -1,5 +1,6 @@
 //! Kills, whether derived or made, with what the recovery makes of what is left.
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -82,39 +83,47 @@ impl Ground<'_> {
     ///
     /// [`LabError::Scenario`] for a place that the recording does not have.
     pub fn places(&self, at: &[KillPoint]) -> Result<Vec<KillPoint>, LabError> {
-        let mut places = Vec::new();
+        let file = self.stage.scenario.file.display();
+        let (events, promising) = (&self.recording.trace.events, self.versions.promising_outputs());
+        let (mut places, mut known) = (Vec::new(), HashSet::new());
         for wish in at {
-            let file = self.stage.scenario.file.display();
-            let (events, promising) =
-                (&self.recording.trace.events, self.versions.promising_outputs());
             let found = points(events, &promising, wish).map_err(|what| {
                 LabError::Scenario(format!("{file}: no kill at `{wish}`: {what}"))
             })?;
-            places.extend(
-                found.into_iter().filter(|place| !places.contains(place)).collect::<Vec<_>>(),
-            );
+            places.extend(found.into_iter().filter(|place| known.insert(place.clone())));
         }
         Ok(places)
     }
 
-    pub(super) fn recover(&self, hash: [u8; 32], left: &Arc<Tree>) -> Result<After, LabError> {
+    /// Runs the recovery, and looks at what it left beside what undisturbed runs leave (see [`familiar`](Self::familiar)).
+    pub(super) fn recover(
+        &self,
+        hash: [u8; 32],
+        left: &Arc<Tree>,
+        familiar: &Shapes,
+    ) -> Result<After, LabError> {
         let outcome = self.recoveries.on_known(hash, left)?;
         let check_failed = self.recoveries.check(&outcome.end)?;
-        let leftovers = self.leftovers(&outcome)?;
+        let leftovers = self.leftovers(&outcome, familiar)?;
         let metadata = metadata_changes(&self.recording.before, &outcome.end, &self.stage.state);
         Ok(After { outcome, check_failed, leftovers, metadata })
     }
 
-    /// Files that the recovery and one more run of it leave, and no undisturbed run does.
-    fn leftovers(&self, outcome: &Outcome) -> Result<Vec<PathBuf>, LabError> {
+    /// The paths that undisturbed runs begin with or leave.
+    pub(super) fn familiar(&self) -> Result<Shapes, LabError> {
         let after_start = self.recoveries.on(&self.recording.before)?;
         let after_end = self.recoveries.on(&self.recording.after)?;
         let trees =
             [&self.recording.before, &self.recording.after, &*after_start.end, &*after_end.end];
         let mut known = Shapes::default();
         known.learn(trees.iter().flat_map(|tree| tree.nodes.keys()));
+        Ok(known)
+    }
+
+    /// Files that the recovery and one more run of it leave, and no undisturbed run does.
+    fn leftovers(&self, outcome: &Outcome, familiar: &Shapes) -> Result<Vec<PathBuf>, LabError> {
         let extra = |tree: &Tree| -> Vec<PathBuf> {
-            tree.nodes.keys().filter(|path| !known.contains(path)).cloned().collect()
+            tree.nodes.keys().filter(|path| !familiar.contains(path)).cloned().collect()
         };
         if !outcome.success() || extra(&outcome.end).is_empty() {
             return Ok(Vec::new());

@@ -51,7 +51,7 @@ impl Ground<'_> {
         )?;
         let (hash, left) = (left.hash(), Arc::new(left));
         let after = match unseen {
-            None => Some(Arc::new(self.recover(hash, &left)?)),
+            None => Some(Arc::new(self.recover(hash, &left, &self.familiar()?)?)),
             Some(_) => None,
         };
         Ok(Killed {

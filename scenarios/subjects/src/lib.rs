@@ -121,6 +121,23 @@ pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     File::open(".")?.sync_all()
 }
 
+/// What a session does with a loaded state: answers its next question and replaces the file. Passes the marks `loaded` and
+/// `saved`; without a question nothing is written.
+///
+/// # Errors
+///
+/// A file that cannot be replaced; the text names it.
+pub fn work(mut state: State) -> Result<(), String> {
+    mark("loaded");
+    if state.answer_next().is_none() {
+        return Ok(());
+    }
+    replace(Path::new(STATE), &state.encode())
+        .map_err(|error| format!("{STATE}: cannot save: {error}"))?;
+    mark("saved");
+    Ok(())
+}
+
 /// Takes the advisory lock beside [`STATE`], held until the returned file is dropped; waits for whoever holds it.
 ///
 /// # Errors

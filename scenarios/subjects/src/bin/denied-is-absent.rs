@@ -4,10 +4,9 @@
 //! The lab must say, after the damage `unreadable`: `restarted`.
 
 use std::fs;
-use std::path::Path;
 use std::process::ExitCode;
 
-use crashlab_subjects::{STATE, State, finish, mark, replace};
+use crashlab_subjects::{STATE, State, finish, work};
 
 fn main() -> ExitCode {
     finish(session())
@@ -15,16 +14,9 @@ fn main() -> ExitCode {
 
 fn session() -> Result<(), String> {
     // The fault: every error is taken for the one that says that there is no file.
-    let mut state = match fs::read(STATE) {
+    let state = match fs::read(STATE) {
         Err(_) => State::fresh(),
         Ok(bytes) => State::parse(&bytes).map_err(|error| format!("{STATE}: damaged: {error}"))?,
     };
-    mark("loaded");
-    if state.answer_next().is_none() {
-        return Ok(());
-    }
-    replace(Path::new(STATE), &state.encode())
-        .map_err(|error| format!("{STATE}: cannot save: {error}"))?;
-    mark("saved");
-    Ok(())
+    work(state)
 }

@@ -5,10 +5,9 @@
 //! The lab must say, after damages `missing/POINTER` of an answer's fields: `accepted`.
 
 use std::fs;
-use std::path::Path;
 use std::process::ExitCode;
 
-use crashlab_subjects::{STATE, State, finish, mark, replace};
+use crashlab_subjects::{STATE, State, finish, work};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -35,12 +34,5 @@ fn session() -> Result<(), String> {
             serde_json::from_value(answer.take()).map_err(|error| damaged(error.to_string()))?;
         *answer = serde_json::to_value(filled).unwrap_or(Value::Null);
     }
-    mark("loaded");
-    if state.answer_next().is_none() {
-        return Ok(());
-    }
-    replace(Path::new(STATE), &state.encode())
-        .map_err(|error| format!("{STATE}: cannot save: {error}"))?;
-    mark("saved");
-    Ok(())
+    work(state)
 }

@@ -4,10 +4,9 @@
 //! The lab must say, after damage: `restarted`.
 
 use std::fs;
-use std::path::Path;
 use std::process::ExitCode;
 
-use crashlab_subjects::{STATE, State, finish, mark, replace};
+use crashlab_subjects::{STATE, State, finish, work};
 
 fn main() -> ExitCode {
     finish(session())
@@ -15,16 +14,9 @@ fn main() -> ExitCode {
 
 fn session() -> Result<(), String> {
     // The fault: "not there" and "there, but damaged" end in the same place.
-    let mut state = fs::read(STATE)
+    let state = fs::read(STATE)
         .ok()
         .and_then(|bytes| State::parse(&bytes).ok())
         .unwrap_or_else(State::fresh);
-    mark("loaded");
-    if state.answer_next().is_none() {
-        return Ok(());
-    }
-    replace(Path::new(STATE), &state.encode())
-        .map_err(|error| format!("{STATE}: cannot save: {error}"))?;
-    mark("saved");
-    Ok(())
+    work(state)
 }

@@ -3,24 +3,15 @@
 //!
 //! The lab must say, where the state file has a mode of its own or is a link: `metadata` (a warning).
 
-use std::path::Path;
 use std::process::ExitCode;
 
-use crashlab_subjects::{STATE, finish, load, mark, replace};
+use crashlab_subjects::{finish, load, work};
 
 fn main() -> ExitCode {
     finish(session())
 }
 
 fn session() -> Result<(), String> {
-    let mut state = load()?;
-    mark("loaded");
-    if state.answer_next().is_none() {
-        return Ok(());
-    }
-    // The fault: `replace` knows the name alone; the mode is whatever the umask leaves, and the link is not followed.
-    replace(Path::new(STATE), &state.encode())
-        .map_err(|error| format!("{STATE}: cannot save: {error}"))?;
-    mark("saved");
-    Ok(())
+    // The fault: the file is replaced by its name alone; the mode is whatever the umask leaves, and the link is not followed.
+    work(load()?)
 }

@@ -8,11 +8,10 @@
 
 use std::env;
 use std::fs;
-use std::path::Path;
 use std::process::ExitCode;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use crashlab_subjects::{STATE, finish, load, mark, replace};
+use crashlab_subjects::{finish, load, work};
 use serde_json::{Map, Value};
 
 const WAITING: &str = "waiting-since.json";
@@ -27,15 +26,7 @@ fn main() -> ExitCode {
 }
 
 fn session() -> Result<(), String> {
-    let mut state = load()?;
-    mark("loaded");
-    if state.answer_next().is_none() {
-        return Ok(());
-    }
-    replace(Path::new(STATE), &state.encode())
-        .map_err(|error| format!("{STATE}: cannot save: {error}"))?;
-    mark("saved");
-    Ok(())
+    work(load()?)
 }
 
 fn status() -> Result<(), String> {
