@@ -5,9 +5,10 @@
 //! Paths are relative to the watched folder (the work folder), with every link on the way resolved but for the last
 //! component where the call itself does not follow it.
 
+use std::ops::RangeBounds;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
+use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
 /// An inode within one run: it outlives renames and is never reused, unlike the kernel's numbers.
@@ -325,10 +326,21 @@ pub enum LockAction {
     Unlock,
 }
 
-/// Bytes that are shared, not copied; printed by their length.
-#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+/// Bytes that are shared, not copied, wherever they lie; printed by their length.
+#[derive(Clone, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(from = "Vec<u8>", into = "Vec<u8>")]
-pub struct Data(pub Arc<[u8]>);
+pub struct Data(Bytes);
+
+impl Data {
+    /// A part of them, shared as well.
+    ///
+    /// # Panics
+    ///
+    /// Where the range goes beyond the bytes.
+    pub fn slice(&self, range: impl RangeBounds<usize>) -> Data {
+        Data(self.0.slice(range))
+    }
+}
 
 impl std::fmt::Debug for Data {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -342,9 +354,15 @@ impl From<Vec<u8>> for Data {
     }
 }
 
+impl From<&[u8]> for Data {
+    fn from(bytes: &[u8]) -> Self {
+        Data(Bytes::copy_from_slice(bytes))
+    }
+}
+
 impl From<Data> for Vec<u8> {
     fn from(data: Data) -> Self {
-        data.0.to_vec()
+        data.0.into()
     }
 }
 

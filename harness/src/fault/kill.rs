@@ -213,7 +213,7 @@ fn shortened(event: &Event, bytes: u64) -> Event {
     let mut event = event.clone();
     if let What::Op(Op { kind: OpKind::Write { data, .. }, .. }) = &mut event.what {
         let done = data.len().min(bytes as usize);
-        *data = data[..done].to_vec().into();
+        *data = data.slice(..done);
     }
     event
 }

@@ -162,7 +162,7 @@ pub fn shape(path: &Path) -> String {
 
 fn content_of(model: &Model, inode: Inode) -> Content {
     match (model.bytes(inode), model.target(inode)) {
-        (Some(bytes), _) => Content::Bytes(Data(bytes.into())),
+        (Some(bytes), _) => Content::Bytes(bytes.into()),
         (None, Some(target)) => Content::Link(target.to_owned()),
         (None, None) => Content::Special,
     }

@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use super::image::{Content, Image};
-use crate::op::Data;
 
 /// What to leave out when ends are compared. Never applied to survivors.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -41,7 +40,7 @@ impl Masks {
         }
         let masked = |(path, content): (&PathBuf, &Content)| {
             let content = match (self.of_file.get(path), content.bytes()) {
-                (Some(places), Some(bytes)) => Content::Bytes(Data(blank(bytes, places).into())),
+                (Some(places), Some(bytes)) => Content::Bytes(blank(bytes, places).into()),
                 _ => content.clone(),
             };
             (path.clone(), content)

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::{FileExt, MetadataExt};
 
-use crate::op::{Data, FileId, OpKind};
+use crate::op::{FileId, OpKind};
 
 /// Files up to this size are compared.
 const LARGEST: u64 = 16 << 20;
@@ -122,11 +122,11 @@ impl Mappings {
             return;
         };
         match kind {
-            OpKind::Write { offset, data: Data(bytes), .. } => {
+            OpKind::Write { offset, data, .. } => {
                 let start = compared(*offset);
-                let end = compared(offset.saturating_add(bytes.len() as u64));
+                let end = compared(offset.saturating_add(data.len() as u64));
                 mapped.content.resize(mapped.content.len().max(end), 0);
-                mapped.content[start..end].copy_from_slice(&bytes[..end - start]);
+                mapped.content[start..end].copy_from_slice(&data[..end - start]);
             }
             OpKind::Truncate { size, .. } => mapped.content.resize(compared(*size), 0),
             _ => mapped.content = content(&mapped.handle).unwrap_or_default(),
@@ -206,7 +206,7 @@ mod tests {
             file,
             path: "a".into(),
             offset,
-            data: Data(b"text".as_slice().into()),
+            data: b"text".as_slice().into(),
             append: false,
         };
         mappings.note(&write(2));

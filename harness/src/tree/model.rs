@@ -10,7 +10,7 @@ use std::path::{Component, Path, PathBuf};
 
 use super::acl::{ACCESS_LIST, mode_with_list};
 use super::{BYTES_MAX, Node, NodeKind, Tree};
-use crate::op::{Data, Event, FileId, Op, OpKind, What};
+use crate::op::{Event, FileId, Op, OpKind, What};
 
 /// The number of an inode within one model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -477,7 +477,7 @@ impl Entry {
 
     fn node(&self) -> Node {
         let kind = match &self.body {
-            Body::File(bytes) => NodeKind::File(Data(bytes.as_slice().into())),
+            Body::File(bytes) => NodeKind::File(bytes.as_slice().into()),
             Body::Folder(_) => NodeKind::Folder,
             Body::Link(target) => NodeKind::Link(target.clone()),
             Body::Other(kind) => kind.clone(),

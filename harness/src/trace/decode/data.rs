@@ -94,7 +94,7 @@ pub(super) fn copy(ask: &Ask<'_>) -> Option<Pending> {
     let sync = own_sync(target.flags, 0);
     let at = path.clone();
     let write = move |data| OpKind::Write { file, path: at, offset, data, append };
-    let preview = write.clone()(Data(Vec::new().into()));
+    let preview = write.clone()(Data::default());
     let then = move |returned: Returned, world: &mut World| {
         let count = if is_ioctl { asked } else { returned.value as u64 };
         let mut done: Vec<Done> = read.into_iter().collect();
