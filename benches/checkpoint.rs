@@ -1,8 +1,9 @@
 //! Save and load of the checkpoint, each beside what it could at best cost.
 //!
-//! - A save beside the bare sequence of its own system calls, on the same bytes in the same folder. Both are done in turn
-//!   within one measurement, so that a disk that is slower for a while is slower for both; the ratio of their medians is
-//!   printed at the end.
+//! - A save beside the bare sequence of its own system calls, on the same bytes in the same folder. What is saved is what a
+//!   session saves: the checkpoint that it loaded, with one answer more; and beside it, once per size, a checkpoint of which
+//!   nothing was loaded. Both sides are done in turn within one measurement, so that a disk that is slower for a while is
+//!   slower for both; the ratio of their medians is printed at the end.
 //! - A load beside `serde_json` reading the same bytes into plain structs.
 //!
 //! `CHECKPOINT_BENCH_DIR` is the folder in which the files lie (default: a new one in the system's folder for temporary
@@ -17,6 +18,8 @@ use std::time::{Duration, Instant};
 
 use criterion::{BenchmarkId, Criterion, Throughput};
 use long_horizon::checkpoint::{Answer, Checkpoint};
+use long_horizon::choice::Choice;
+use long_horizon::queue;
 use long_horizon::store::{self, StoreKind, Wait};
 
 mod bare;
@@ -60,47 +63,81 @@ impl Place {
     }
 }
 
-/// The times of one save and of its bare sequence, each alone.
+/// Where what is saved comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Saved {
+    /// Loaded in the same transaction, as a session does it.
+    Loaded,
+    /// Made in memory.
+    Made,
+}
+
+/// The checkpoint after a session answered the first question.
+fn worked(checkpoint: &Checkpoint) -> Checkpoint {
+    let text = "It keeps \"old\" or new, never a part of either. ".repeat(4);
+    let choice = Choice::Answer { text, citations: vec!["linux#3".to_owned()] };
+    queue::apply(checkpoint, &choice).expect("a question in the queue")
+}
+
+/// The times of one save over `loaded` and of its bare sequence, each alone, in turn the one or the other first.
 fn save_both(
     kind: StoreKind,
+    from: Saved,
     state: &Path,
-    checkpoint: &Checkpoint,
-    bytes: &[u8],
+    loaded: &[u8],
+    bare_first: bool,
 ) -> (Duration, Duration) {
+    let first = bare_first.then(|| bare_save(kind, state, loaded));
+    let ours = save(kind, from, state, loaded);
+    (ours, first.unwrap_or_else(|| bare_save(kind, state, loaded)))
+}
+
+fn save(kind: StoreKind, from: Saved, state: &Path, loaded: &[u8]) -> Duration {
+    fs::write(state, loaded).expect("the checkpoint");
     let store = store::open(kind, state);
     let mut transaction = store.begin(Wait::Fail).expect("nobody else holds it");
+    let next = match from {
+        Saved::Loaded => worked(&transaction.loaded().expect("a checkpoint").checkpoint),
+        Saved::Made => worked(&Checkpoint::decode(loaded).expect("our own bytes")),
+    };
     let begun = Instant::now();
-    transaction.replace(black_box(checkpoint)).expect("a save");
-    let ours = begun.elapsed();
-    drop(transaction);
+    transaction.replace(black_box(&next)).expect("a save");
+    let elapsed = begun.elapsed();
+    assert_eq!(fs::read(state).expect("the checkpoint"), next.encode());
+    elapsed
+}
 
+fn bare_save(kind: StoreKind, state: &Path, loaded: &[u8]) -> Duration {
+    fs::write(state, loaded).expect("the checkpoint");
+    let bytes = worked(&Checkpoint::decode(loaded).expect("our own bytes")).encode();
     let lock = bare::lock(state);
-    let loaded = fs::read(state).expect("the checkpoint");
     let begun = Instant::now();
     match kind {
-        StoreKind::Json => bare::json(state, &lock, black_box(bytes), &loaded),
-        StoreKind::Reference => bare::reference(state, black_box(bytes)),
+        StoreKind::Json => bare::json(state, &lock, black_box(&bytes), loaded),
+        StoreKind::Reference => bare::reference(state, black_box(&bytes)),
     }
-    (ours, begun.elapsed())
+    begun.elapsed()
 }
 
 /// Every time that was measured, by store and size: of the save, and of the bare sequence.
-type Pairs = BTreeMap<(&'static str, usize), (Vec<Duration>, Vec<Duration>)>;
+type Pairs = BTreeMap<(&'static str, Saved, usize), (Vec<Duration>, Vec<Duration>)>;
 
 fn saves(criterion: &mut Criterion, pairs: &mut Pairs) {
     for kind in StoreKind::ALL {
         let mut group = criterion.benchmark_group(format!("save/{kind}"));
-        for answers in ANSWERS {
-            let checkpoint = checkpoint(answers);
-            let bytes = checkpoint.encode();
+        for (answers, from) in
+            ANSWERS.map(|answers| [(answers, Saved::Loaded), (answers, Saved::Made)]).concat()
+        {
+            let bytes = checkpoint(answers).encode();
             let place = Place::new(&bytes);
-            let pairs = pairs.entry((kind.name(), answers)).or_default();
+            let pairs = pairs.entry((kind.name(), from, answers)).or_default();
             group.throughput(Throughput::Bytes(bytes.len() as u64));
-            group.bench_function(BenchmarkId::from_parameter(answers), |bencher| {
+            group.bench_function(BenchmarkId::new(format!("{from:?}"), answers), |bencher| {
                 bencher.iter_custom(|times| {
                     let mut sum = Duration::ZERO;
                     for _ in 0..times {
-                        let (ours, bare) = save_both(kind, &place.state, &checkpoint, &bytes);
+                        let (ours, bare) =
+                            save_both(kind, from, &place.state, &bytes, pairs.0.len() % 2 == 1);
                         pairs.0.push(ours);
                         pairs.1.push(bare);
                         sum += ours;
@@ -165,12 +202,15 @@ fn main() {
     loads(&mut criterion);
     criterion.final_summary();
     println!("save: the store, its bare system calls, and how many times as long (medians)");
-    for ((store, answers), (mut ours, mut bare)) in pairs {
+    for ((store, from, answers), (mut ours, mut bare)) in pairs {
         if ours.is_empty() {
             continue;
         }
         let (ours, bare) = (median(&mut ours), median(&mut bare));
         let ratio = ours.as_secs_f64() / bare.as_secs_f64();
-        println!("{store:>10} {answers:>6} answers {ours:>10.1?} {bare:>10.1?} {ratio:>6.3} x");
+        let from = format!("{from:?}");
+        println!(
+            "{store:>10} {from:>6} {answers:>6} answers {ours:>10.1?} {bare:>10.1?} {ratio:>6.3} x"
+        );
     }
 }

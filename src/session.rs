@@ -179,7 +179,7 @@ impl Session<'_> {
             before: transaction
                 .loaded()
                 .and_then(|loaded| loaded.bytes.as_deref())
-                .map(digest::sha256),
+                .map(|bytes| digest::sha256(bytes)),
         };
         self.log.record(Event::Start(start.clone()));
         let mut end = end_of(start);
@@ -248,7 +248,7 @@ impl Session<'_> {
             Choice::Flag { reason } => (Ending::Flag, Some(reason.clone())),
         };
         End {
-            after: Some(digest::sha256(&next.encode())),
+            after: Some(digest::sha256_of_parts(&next.encoded().parts())),
             choice: ending,
             reason,
             cited: self.cited(choice),

@@ -9,11 +9,13 @@ use std::path::{Path, PathBuf};
 
 use nix::unistd::{AccessFlags, access};
 
-/// The lock file of a store, which is there since the first session.
+/// The lock file of a store, which is there since the first session and says whose it is: a sync writes that out as well.
 pub(super) fn lock(state: &Path) -> (File, PathBuf) {
     let path = state.with_extension("json.lock");
     let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path);
-    (file.expect("the lock file"), path)
+    let mut file = file.expect("the lock file");
+    writeln!(file, "{}", std::process::id()).expect("a write");
+    (file, path)
 }
 
 /// As `JsonStore` saves: a synced temp file with the mode of the old file, a look at the lock, the old content compared, the

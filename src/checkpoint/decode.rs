@@ -1,6 +1,7 @@
 //! Bytes to checkpoint: which fields there are, and of which type.
 
 use std::borrow::Cow;
+use std::ops::Range;
 
 use indexmap::IndexMap;
 
@@ -12,19 +13,28 @@ const FIELDS: [&str; 5] = ["queue", "notes", "answers", "pending", "sessions_run
 /// The fields of an answer, in the order in which they are written.
 const ANSWER_FIELDS: [&str; 2] = ["text", "citations"];
 
-pub(super) fn decode(bytes: &[u8]) -> Result<Checkpoint, Damage> {
+/// The checkpoint, and where in the bytes its answers are, if they stand there as they would be written and there are any:
+/// from behind the opening brace to the end of the last one.
+pub(super) fn decode(bytes: &[u8]) -> Result<(Checkpoint, Option<Range<usize>>), Damage> {
     let mut reader = Reader::new(bytes);
     checkpoint(&mut reader).map_err(|fault| reader.damage(*fault))
 }
 
-fn checkpoint(reader: &mut Reader<'_>) -> Parsed<Checkpoint> {
+fn checkpoint(reader: &mut Reader<'_>) -> Parsed<(Checkpoint, Option<Range<usize>>)> {
     let mut checkpoint = Checkpoint::default();
+    let mut as_written = None;
     let mut seen = Seen::new("a checkpoint", &FIELDS);
     let start = reader.object("an object", |reader, name, at| {
         match seen.field(reader, name, at)? {
             "queue" => checkpoint.queue = reader.strings("a list of questions")?,
             "notes" => checkpoint.notes = reader.strings("a list of notes")?,
-            "answers" => checkpoint.answers = by_question(reader, "an object of answers", answer)?,
+            "answers" => {
+                let read =
+                    |reader: &mut Reader<'_>| by_question(reader, "an object of answers", answer);
+                let (answers, inside) = reader.inside_if_as_written(read)?;
+                as_written = inside.filter(|_| !answers.is_empty());
+                checkpoint.answers = answers.into();
+            }
             "pending" => checkpoint.pending = by_question(reader, "an object of reasons", reason)?,
             _ => checkpoint.sessions_run = reader.count()?,
         }
@@ -33,7 +43,7 @@ fn checkpoint(reader: &mut Reader<'_>) -> Parsed<Checkpoint> {
     // The others have a default: an older program may not have written them.
     seen.need(reader, start, "queue")?;
     reader.end()?;
-    Ok(checkpoint)
+    Ok((checkpoint, as_written))
 }
 
 /// An object with a value for each question.
@@ -64,6 +74,9 @@ fn answer(reader: &mut Reader<'_>) -> Parsed<Answer> {
         }
         Ok(())
     })?;
+    if !seen.in_order {
+        reader.differs();
+    }
     seen.need(reader, start, "text")?;
     seen.need(reader, start, "citations")?;
     Ok(answer)
@@ -79,11 +92,13 @@ struct Seen {
     whole: &'static str,
     names: &'static [&'static str],
     seen: [bool; FIELDS.len()],
+    /// They came in the order of their names.
+    in_order: bool,
 }
 
 impl Seen {
     fn new(whole: &'static str, names: &'static [&'static str]) -> Self {
-        Seen { whole, names, seen: [false; FIELDS.len()] }
+        Seen { whole, names, seen: [false; FIELDS.len()], in_order: true }
     }
 
     /// The field of that name, unless there is none or it was there before.
@@ -94,6 +109,7 @@ impl Seen {
         if std::mem::replace(&mut self.seen[index], true) {
             return Err(reader.fault(at, format!("a second field '{name}'")));
         }
+        self.in_order &= !self.seen[index + 1..].contains(&true);
         Ok(self.names[index])
     }
 

@@ -5,6 +5,7 @@
 //! unchanged (a lone surrogate, a counter beyond 2^64-1) and what no session wrote (an unknown field, an element of the
 //! wrong type) is [`Damage`], with its place.
 
+mod answers;
 mod decode;
 mod encode;
 mod reader;
@@ -12,8 +13,12 @@ mod scan;
 mod show;
 
 use std::fmt;
+use std::sync::Arc;
 
 use indexmap::IndexMap;
+
+pub use answers::Answers;
+pub use encode::Encoded;
 
 /// Everything that the next session needs. Fields are in the order of the file.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -23,7 +28,7 @@ pub struct Checkpoint {
     /// One-line summaries of the last answers, the oldest first.
     pub notes: Vec<String>,
     /// Question to answer.
-    pub answers: IndexMap<String, Answer>,
+    pub answers: Answers,
     /// Question to the reason for which a person must decide.
     pub pending: IndexMap<String, String>,
     /// How many sessions have changed this checkpoint.
@@ -74,6 +79,12 @@ impl Checkpoint {
 
     /// The bytes of the file: ASCII only, indented by two spaces, one line feed at the end.
     pub fn encode(&self) -> Vec<u8> {
+        self.encoded().parts().concat()
+    }
+
+    /// As [`encode`](Self::encode), with the answers that were read by [`decode_shared`](Self::decode_shared) and are still
+    /// the same left where they are.
+    pub fn encoded(&self) -> Encoded<'_> {
         encode::encode(self)
     }
 
@@ -87,6 +98,20 @@ impl Checkpoint {
     /// [`Damage`] for anything that is no checkpoint, at any level: the first such place in the order of the file. A
     /// missing field is at the opening brace of the object that lacks it.
     pub fn decode(bytes: &[u8]) -> Result<Self, Damage> {
-        decode::decode(bytes)
+        decode::decode(bytes).map(|(checkpoint, _)| checkpoint)
+    }
+
+    /// As [`decode`](Self::decode). Answers that stand in the file as they would be written are not written anew by
+    /// [`encoded`](Self::encoded), but taken from these bytes.
+    ///
+    /// # Errors
+    ///
+    /// As [`decode`](Self::decode).
+    pub fn decode_shared(bytes: &Arc<Vec<u8>>) -> Result<Self, Damage> {
+        let (mut checkpoint, as_written) = decode::decode(bytes)?;
+        if let Some(span) = as_written {
+            checkpoint.answers.keep(bytes.clone(), span);
+        }
+        Ok(checkpoint)
     }
 }

@@ -4,8 +4,10 @@
 //! reading at its first byte, whatever is nested in it. Hence no recursion, and no stack that a hostile file could exhaust.
 
 use std::borrow::Cow;
+use std::ops::Range;
 
-use super::scan::plain_in_json;
+use super::encode::is_written_as;
+use super::scan::{plain_in_json, plain_in_text};
 use super::{Damage, show};
 
 /// What is wrong, where. Boxed where it travels, since it is rare and a result should be small.
@@ -36,6 +38,10 @@ pub(super) struct Reader<'a> {
     /// The whole file.
     file: &'a [u8],
     at: usize,
+    /// In how many containers.
+    depth: usize,
+    /// Since it was last set, everything stood as it would be written.
+    as_written: bool,
 }
 
 impl<'a> Reader<'a> {
@@ -45,7 +51,28 @@ impl<'a> Reader<'a> {
             Ok(text) => text,
             Err(error) => std::str::from_utf8(&file[..error.valid_up_to()]).unwrap_or_default(),
         };
-        Reader { text, file, at: 0 }
+        Reader { text, file, at: 0, depth: 0, as_written: false }
+    }
+
+    /// Reads a container. With it comes what is inside of it, from behind its opening bracket to the end of its last element, if
+    /// all of that stands as it would be written.
+    pub(super) fn inside_if_as_written<T>(
+        &mut self,
+        read: impl FnOnce(&mut Self) -> Parsed<T>,
+    ) -> Parsed<(T, Option<Range<usize>>)> {
+        self.as_written = true;
+        let start = self.at;
+        let value = read(self)?;
+        let end = self.at - 1;
+        // The last line feed, and the indentation of the closing bracket.
+        let inside = start + 1..end.saturating_sub(1 + 2 * self.depth);
+        let inside = (self.as_written && !inside.is_empty()).then_some(inside);
+        Ok((value, inside))
+    }
+
+    /// What was read last would not be written like that.
+    pub(super) fn differs(&mut self) {
+        self.as_written = false;
     }
 
     /// A fault with the place worked out.
@@ -70,6 +97,7 @@ impl<'a> Reader<'a> {
         let start = self.open(b'{', expected)?;
         let mut comma = None;
         loop {
+            self.line_of_element(b'}', comma);
             match (self.next_byte(), comma) {
                 (Some(b'}'), None) => break,
                 (Some(b'}'), Some(comma)) => {
@@ -83,11 +111,13 @@ impl<'a> Reader<'a> {
             let value = match self.next_byte() {
                 Some(b':') => {
                     self.at += 1;
+                    self.pass(b" ");
                     member(self, &name, name_at)
                 }
                 _ => Err(self.instead_of("a colon")),
             };
             value.map_err(|fault| fault.under(&name))?;
+            self.line_of_end();
             match self.next_byte() {
                 Some(b',') => comma = Some(self.at),
                 Some(b'}') => break,
@@ -95,7 +125,7 @@ impl<'a> Reader<'a> {
             }
             self.at += 1;
         }
-        self.at += 1;
+        self.close();
         Ok(start)
     }
 
@@ -105,6 +135,7 @@ impl<'a> Reader<'a> {
         let mut list = Vec::new();
         let mut comma = None;
         loop {
+            self.line_of_element(b']', comma);
             match (self.next_byte(), comma) {
                 (Some(b']'), None) => break,
                 (Some(b']'), Some(comma)) => {
@@ -114,6 +145,7 @@ impl<'a> Reader<'a> {
             }
             let element = self.string("a string");
             list.push(element.map_err(|fault| fault.under(&list.len().to_string()))?.into_owned());
+            self.line_of_end();
             match self.next_byte() {
                 Some(b',') => comma = Some(self.at),
                 Some(b']') => break,
@@ -121,7 +153,7 @@ impl<'a> Reader<'a> {
             }
             self.at += 1;
         }
-        self.at += 1;
+        self.close();
         Ok(list)
     }
 
@@ -142,11 +174,11 @@ impl<'a> Reader<'a> {
 
     /// A string; borrowed where it holds no escape.
     pub(super) fn string(&mut self, expected: &str) -> Parsed<Cow<'a, str>> {
-        self.open(b'"', expected)?;
+        self.begin(b'"', expected)?;
         let mut unescaped = String::new();
         loop {
             let start = self.at;
-            self.at = plain_in_json(self.text.as_bytes(), start);
+            self.at = self.run_end(start);
             let plain = &self.text[start..self.at];
             match self.text.as_bytes().get(self.at) {
                 Some(b'"') => {
@@ -159,7 +191,10 @@ impl<'a> Reader<'a> {
                 }
                 Some(b'\\') => {
                     unescaped.push_str(plain);
-                    unescaped.push(self.escape()?);
+                    let start = self.at;
+                    let c = self.escape()?;
+                    self.as_written &= is_written_as(c, &self.text.as_bytes()[start..self.at]);
+                    unescaped.push(c);
                 }
                 Some(b'\0') => {
                     return Err(
@@ -199,12 +234,75 @@ impl<'a> Reader<'a> {
                 return Some(byte);
             }
             self.at += 1;
+            self.as_written = false;
         }
         None
     }
 
+    /// Steps over white space that is written here.
+    fn pass(&mut self, written: &[u8]) {
+        match self.text.as_bytes()[self.at..].starts_with(written) {
+            true => self.at += written.len(),
+            false => self.as_written = false,
+        }
+    }
+
+    /// Steps over the line feed and the indentation that are written at a depth.
+    fn pass_line(&mut self, depth: usize) {
+        const LINE: &[u8] = b"\n                ";
+        match LINE.get(..1 + 2 * depth) {
+            Some(line) => self.pass(line),
+            None => self.as_written = false,
+        }
+    }
+
+    /// Before an element, which has a line of its own, or before the bracket that closes an empty container.
+    fn line_of_element(&mut self, closing: u8, comma: Option<usize>) {
+        let here = |reader: &Self| reader.text.as_bytes().get(reader.at) == Some(&closing);
+        if comma.is_none() && here(self) {
+            return;
+        }
+        self.pass_line(self.depth);
+        self.as_written &= !here(self);
+    }
+
+    /// After an element: a comma follows at once, or the closing bracket on a line of its own.
+    fn line_of_end(&mut self) {
+        let comma = |reader: &Self| reader.text.as_bytes().get(reader.at) == Some(&b',');
+        if comma(self) {
+            return;
+        }
+        self.pass_line(self.depth - 1);
+        self.as_written &= !comma(self);
+    }
+
+    /// The end of the run in a string that begins at `start` and needs no attention.
+    fn run_end(&mut self, start: usize) -> usize {
+        let bytes = self.text.as_bytes();
+        let end = plain_in_text(bytes, start);
+        if matches!(bytes.get(end), Some(b'"' | b'\\') | None) {
+            return end;
+        }
+        // What is not ASCII would have been escaped.
+        self.as_written = false;
+        plain_in_json(bytes, end)
+    }
+
+    /// Steps into a container. Returns the offset of its bracket.
+    fn open(&mut self, bracket: u8, expected: &str) -> Parsed<usize> {
+        let start = self.begin(bracket, expected)?;
+        self.depth += 1;
+        Ok(start)
+    }
+
+    /// Steps over the bracket at hand, out of its container.
+    fn close(&mut self) {
+        self.at += 1;
+        self.depth -= 1;
+    }
+
     /// Steps over `first`, the byte that begins what is expected. Returns its offset.
-    fn open(&mut self, first: u8, expected: &str) -> Parsed<usize> {
+    fn begin(&mut self, first: u8, expected: &str) -> Parsed<usize> {
         if self.next_byte() != Some(first) {
             return Err(self.instead_of(expected));
         }

@@ -56,7 +56,8 @@ impl Place {
         if let Some(complaint) = log.complaint() {
             say(&format!("warning: {}: {complaint}", self.log.path().display()));
         }
-        let now = loaded.and_then(|loaded| loaded.bytes.as_deref()).map(digest::sha256);
+        let now =
+            loaded.and_then(|loaded| loaded.bytes.as_deref()).map(|bytes| digest::sha256(bytes));
         history::settle(log.entries, now.as_deref())
     }
 

@@ -25,7 +25,7 @@ pub(super) fn resolve(args: &ResolveArgs, out: &mut Out) -> Result<Exit, CliErro
     let Some(loaded) = transaction.loaded() else {
         return Err(CliError::NoCheckpoint { path: place.path });
     };
-    let before = digest::sha256(loaded.bytes.as_deref().unwrap_or_default());
+    let before = digest::sha256(loaded.bytes.as_deref().map_or(&[], Vec::as_slice));
     let next = if place.store.resolves_anything() {
         queue::resolve_anything(&loaded.checkpoint, &args.question, &args.note)
     } else {
@@ -37,7 +37,7 @@ pub(super) fn resolve(args: &ResolveArgs, out: &mut Out) -> Result<Exit, CliErro
         note: args.note.clone(),
         by: args.by.clone(),
         before,
-        after: digest::sha256(&next.encode()),
+        after: digest::sha256_of_parts(&next.encoded().parts()),
     };
     // Only the log tells who it was: a kill right after the save must not cost that.
     place.log.record(Event::Resolving(resolution.clone()));

@@ -14,7 +14,7 @@ use crate::words::counted;
 pub(super) fn verify(args: &VerifyArgs, out: &mut Out) -> Result<Exit, CliError> {
     let place = Place::open(&args.place)?;
     let loaded = place.load()?;
-    let bytes = loaded.bytes.as_deref().unwrap_or_default();
+    let bytes = loaded.bytes.as_deref().map_or(&[][..], Vec::as_slice);
     let checkpoint = &loaded.checkpoint;
     let report = if args.notes {
         let corpus = place::corpus(args.corpus.as_deref())?;

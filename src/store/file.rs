@@ -5,6 +5,7 @@ use std::io::{self, Read};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use nix::errno::Errno;
 use nix::fcntl::OFlag;
@@ -108,7 +109,8 @@ pub(super) fn read(path: &Path, target: &Path) -> Result<Option<Vec<u8>>, StoreE
 
 /// What the bytes of the file at `path` say.
 pub(super) fn decoded(path: &Path, bytes: Vec<u8>) -> Result<Loaded, StoreError> {
-    match Checkpoint::decode(&bytes) {
+    let bytes = Arc::new(bytes);
+    match Checkpoint::decode_shared(&bytes) {
         Ok(checkpoint) => Ok(Loaded { checkpoint, bytes: Some(bytes) }),
         Err(damage) => Err(StoreError::Damaged { path: path.to_path_buf(), damage }),
     }

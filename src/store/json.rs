@@ -115,14 +115,14 @@ impl Transaction for Held<'_> {
         self.loaded.as_ref()
     }
 
-    fn replace(&mut self, checkpoint: &Checkpoint) -> Result<Vec<u8>, StoreError> {
-        let bytes = checkpoint.encode();
+    fn replace(&mut self, checkpoint: &Checkpoint) -> Result<(), StoreError> {
+        let encoded = checkpoint.encoded();
         // Opened before anything is changed, so that a folder that cannot be synced is found out in time.
         let folder = files::folder_of(&self.target);
         let folder =
             File::open(folder).map_err(|error| failed(folder, "open the folder", error))?;
         let replaced = existing(self.path, &self.target)?;
-        let temp = Temp::write(&self.target, &bytes, replaced.as_ref())?;
+        let temp = Temp::write(&self.target, &encoded.parts(), replaced.as_ref())?;
         self.check()?;
         mark("checked");
         if self.loaded.is_some() {
@@ -134,7 +134,7 @@ impl Transaction for Held<'_> {
             .sync_all()
             .map_err(|source| StoreError::Unsynced { path: self.path.to_path_buf(), source })?;
         mark("saved");
-        Ok(bytes)
+        Ok(())
     }
 }
 
@@ -166,7 +166,7 @@ impl Held<'_> {
             (None, None) => Ok(()),
             (None, Some(_)) => Err(StoreError::Appeared { path: path() }),
             (Some(_), None) => Err(StoreError::Deleted { path: path() }),
-            (Some(loaded), Some(bytes)) if loaded.bytes.as_ref() == Some(&bytes) => Ok(()),
+            (Some(loaded), Some(bytes)) if loaded.bytes.as_deref() == Some(&bytes) => Ok(()),
             (Some(loaded), Some(bytes)) => Err(match Checkpoint::decode(&bytes) {
                 Ok(found) => StoreError::Changed {
                     path: path(),

@@ -10,6 +10,7 @@ mod replace;
 
 use std::fmt::{self, Debug};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use crate::checkpoint::{Checkpoint, Damage};
 
@@ -59,7 +60,7 @@ pub struct Loaded {
     /// What the file says.
     pub checkpoint: Checkpoint,
     /// The file's bytes; `None` where there was no file and this is a fresh queue.
-    pub bytes: Option<Vec<u8>>,
+    pub bytes: Option<Arc<Vec<u8>>>,
 }
 
 /// What to do when another holds the checkpoint.
@@ -136,7 +137,7 @@ pub trait Transaction: Debug {
     /// [`StoreError::Changed`], [`StoreError::Deleted`], [`StoreError::DamagedMeanwhile`], [`StoreError::Appeared`],
     /// [`StoreError::Unreadable`], [`StoreError::Write`]; the file is then as it was. [`StoreError::Unsynced`]; the file is
     /// then the new one.
-    fn save(self: Box<Self>, checkpoint: &Checkpoint) -> Result<Vec<u8>, StoreError> {
+    fn save(self: Box<Self>, checkpoint: &Checkpoint) -> Result<(), StoreError> {
         let mut held = self;
         held.replace(checkpoint)
     }
@@ -147,7 +148,7 @@ pub trait Transaction: Debug {
     /// # Errors
     ///
     /// As [`save`](Self::save).
-    fn replace(&mut self, checkpoint: &Checkpoint) -> Result<Vec<u8>, StoreError>;
+    fn replace(&mut self, checkpoint: &Checkpoint) -> Result<(), StoreError>;
 }
 
 /// What a store refuses or cannot do.

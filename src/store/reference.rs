@@ -94,7 +94,7 @@ impl Transaction for Unlocked<'_> {
         self.loaded.as_ref()
     }
 
-    fn replace(&mut self, checkpoint: &Checkpoint) -> Result<Vec<u8>, StoreError> {
+    fn replace(&mut self, checkpoint: &Checkpoint) -> Result<(), StoreError> {
         self.check()?;
         mark("checked");
         let bytes = checkpoint.encode();
@@ -103,7 +103,7 @@ impl Transaction for Unlocked<'_> {
         fs::rename(&temp, self.path)
             .map_err(|error| failed(&temp, "rename the temp file", error))?;
         mark("saved");
-        Ok(bytes)
+        Ok(())
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::ffi::OsStr;
 use std::fs::{self, File, Metadata, OpenOptions, Permissions};
-use std::io::{self, Write};
+use std::io::{self, IoSlice, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
 use std::path::{Path, PathBuf};
@@ -34,7 +34,7 @@ pub(super) struct Temp {
 }
 
 impl Temp {
-    /// Writes `bytes` to a new file beside `target` and makes them durable, with the mode and owner of `replaced`.
+    /// Writes the parts to a new file beside `target` and makes them durable, with the mode and owner of `replaced`.
     ///
     /// If the owner cannot be kept, nothing is written: a file that silently changes hands may be one that its owner can
     /// no longer read. Access control lists and extended attributes are not kept. A bit of the mode that the kernel drops
@@ -45,7 +45,7 @@ impl Temp {
     /// [`StoreError::Write`].
     pub(super) fn write(
         target: &Path,
-        bytes: &[u8],
+        parts: &[&[u8]],
         replaced: Option<&Metadata>,
     ) -> Result<Temp, StoreError> {
         let path = temp_path(target);
@@ -56,8 +56,9 @@ impl Temp {
             .custom_flags(OFlag::O_NOFOLLOW.bits())
             .open(&path)
             .map_err(|error| failed(&path, "create the temp file", error))?;
-        let mut temp = Temp { file, path, in_place: false };
-        temp.file.write_all(bytes).map_err(|error| temp.failed("write the temp file", error))?;
+        let temp = Temp { file, path, in_place: false };
+        write_whole(&temp.file, parts)
+            .map_err(|error| temp.failed("write the temp file", error))?;
         if let Some(replaced) = replaced {
             temp.take_after(replaced)?;
         }
@@ -144,10 +145,26 @@ pub(super) fn rehearse(target: &Path, replaced: Option<&Metadata>) -> Result<(),
         Some(replaced)
             if (replaced.uid(), replaced.gid()) != (geteuid().as_raw(), getegid().as_raw()) =>
         {
-            Temp::write(target, b"", Some(replaced)).map(drop)
+            Temp::write(target, &[], Some(replaced)).map(drop)
         }
         _ => Ok(()),
     }
+}
+
+/// Writes the parts one behind the other, in one call if the kernel takes them all.
+fn write_whole(mut file: &File, parts: &[&[u8]]) -> io::Result<()> {
+    let mut slices: Vec<IoSlice<'_>> =
+        parts.iter().filter(|part| !part.is_empty()).map(|part| IoSlice::new(part)).collect();
+    let mut left = &mut slices[..];
+    while !left.is_empty() {
+        match file.write_vectored(left) {
+            Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+            Ok(written) => IoSlice::advance_slices(&mut left, written),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
 }
 
 #[cfg(target_env = "gnu")]
@@ -211,14 +228,14 @@ mod tests {
     fn a_file_that_appears_at_the_last_moment_is_not_replaced() {
         let folder = tempfile::TempDir::new().unwrap();
         let target = folder.path().join("state.json");
-        let temp = Temp::write(&target, b"ours", None).unwrap();
+        let temp = Temp::write(&target, &[b"ou", b"rs"], None).unwrap();
         fs::write(&target, "theirs").unwrap();
         assert!(!temp.rename_to_free(&target).unwrap());
         assert_eq!(fs::read(&target).unwrap(), b"theirs");
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "the temp file is gone");
 
         fs::remove_file(&target).unwrap();
-        let temp = Temp::write(&target, b"ours", None).unwrap();
+        let temp = Temp::write(&target, &[b"ou", b"rs"], None).unwrap();
         assert!(temp.rename_to_free(&target).unwrap());
         assert_eq!(fs::read(&target).unwrap(), b"ours");
     }

@@ -1,6 +1,8 @@
 //! What the reader must do with any bytes, for property tests and for the fuzz target `checkpoint`.
 
-use long_horizon::checkpoint::{Checkpoint, Damage};
+use std::sync::Arc;
+
+use long_horizon::checkpoint::{Answer, Checkpoint, Damage};
 use long_horizon::words::misleads;
 use serde_json::Value;
 
@@ -12,7 +14,10 @@ use super::{model, strict};
 pub(crate) fn holds_for(bytes: &[u8]) {
     let expected = strict::read(bytes).filter(model::is_checkpoint);
     match (Checkpoint::decode(bytes), expected) {
-        (Ok(loaded), Some(expected)) => is_what_is_there(&loaded, &expected),
+        (Ok(loaded), Some(expected)) => {
+            is_what_is_there(&loaded, &expected);
+            can_be_taken_from(bytes, loaded);
+        }
         (Err(damage), None) => {
             is_the_first_place(&damage, bytes);
             can_be_shown(&damage);
@@ -29,6 +34,26 @@ fn is_what_is_there(loaded: &Checkpoint, generic: &Value) {
     let written = loaded.encode();
     assert_eq!(String::from_utf8_lossy(&written), expected, "written wrong");
     assert_eq!(Checkpoint::decode(&written).as_ref(), Ok(loaded), "not the same once more");
+}
+
+/// Where the answers are not written anew but taken from the file, the bytes are the same: as it was read, with one more
+/// answer, and with another in place of one.
+fn can_be_taken_from(bytes: &[u8], loaded: Checkpoint) {
+    let shared = Checkpoint::decode_shared(&Arc::new(bytes.to_vec())).expect("it was read before");
+    assert_eq!(shared, loaded);
+    let first = loaded.answers.keys().next().cloned();
+    let last = loaded.answers.keys().last().cloned();
+    let questions = [None, Some("one that is not there \u{fe}".to_owned()), first, last];
+    for question in questions {
+        let (mut shared, mut anew) = (shared.clone(), loaded.clone());
+        if let Some(question) = question {
+            let answer = Answer { text: "\"é\"".to_owned(), citations: vec!["a#1".to_owned()] };
+            let earlier = shared.answers.insert(question.clone(), answer.clone());
+            assert_eq!(earlier, anew.answers.insert(question, answer));
+        }
+        let (shared, anew) = (shared.encode(), anew.encode());
+        assert_eq!(String::from_utf8_lossy(&shared), String::from_utf8_lossy(&anew));
+    }
 }
 
 /// Up to the place the file is a good beginning: cut there, it is refused for nothing but its end. Only what follows a

@@ -1,6 +1,7 @@
 //! What is written is read back the same; what is read is written back the same; nothing makes the reader panic.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use long_horizon::checkpoint::Checkpoint;
 use proptest::collection::vec;
@@ -61,6 +62,76 @@ proptest! {
             }
         }
         holds_for(&bytes);
+    }
+}
+
+proptest! {
+    /// The same checkpoint written in another way, at one place only: what a session adds to it is written in its own.
+    #[test]
+    fn what_is_written_otherwise_at_one_place_is_read_the_same(
+        checkpoint in strategy::checkpoint(),
+        place in any::<prop::sample::Index>(),
+        white in prop::sample::select(vec![" ", "\n", "\r\n", "\t"]),
+        way in 0..4,
+    ) {
+        let text = String::from_utf8(checkpoint.encode()).expect("ASCII");
+        let at = place.index(text.len());
+        let (before, rest) = text.split_at(at);
+        let changed = match way {
+            0 => format!("{before}{white}{rest}"),
+            1 if rest.starts_with(['\n', ' ']) => format!("{before}{}", &rest[1..]),
+            2 => format!("{before}\\u{:04x}{}", rest.as_bytes()[0], &rest[1..]),
+            _ => format!("{before}{}", rest.replacen("\\\"", "\\u0022", 1)),
+        };
+        holds_for(changed.as_bytes());
+    }
+}
+
+/// Upper-case digits, an escape that none needs, a text behind its citations: nothing of this is written so.
+#[test]
+fn only_what_stands_as_it_is_written_is_taken_from_the_file() {
+    let written = r#"{
+  "queue": [],
+  "notes": [],
+  "answers": {
+    "q\u00e9\n": {
+      "text": "\ud83e\udd80",
+      "citations": []
+    }
+  },
+  "pending": {},
+  "sessions_run": 1
+}
+"#;
+    let taken = |text: &str| {
+        let file = Arc::new(text.as_bytes().to_vec());
+        let checkpoint = Checkpoint::decode_shared(&file).expect("a checkpoint");
+        assert_eq!(String::from_utf8(checkpoint.encode()).expect("ASCII"), written);
+        !checkpoint.encoded().parts()[1].is_empty()
+    };
+    assert!(taken(written));
+    assert!(taken(&written.replace("\"queue\": []", "\"queue\":[ ]")));
+    for (from, to) in [
+        ("00e9", "00E9"),
+        ("\\u00e9", "é"),
+        ("\\n", "\\u000a"),
+        ("{\n    \"q", "{ \n    \"q"),
+        ("{\n    \"q", "{\n   \"q"),
+        ("\": {\n      \"text", "\":{\n      \"text"),
+        ("80\",\n", "80\" ,\n"),
+        ("80\",\n", "80\"\n    ,\n"),
+        ("80\",\n", "80\",\r\n"),
+        ("[]\n    }\n  }", "[ ]\n    }\n  }"),
+        ("[]\n    }\n  }", "[\n        ]\n    }\n  }"),
+        ("[]\n    }\n  }", "[]\n     }\n  }"),
+        ("[]\n    }\n  }", "[]\n    }\n }"),
+        (
+            "\"text\": \"\\ud83e\\udd80\",\n      \"citations\": []",
+            "\"citations\": [],\n      \"text\": \"\\ud83e\\udd80\"",
+        ),
+    ] {
+        assert_ne!(written.replace(from, to), written, "{from:?} is not there");
+        assert!(!taken(&written.replace(from, to)), "{from:?} as {to:?}");
     }
 }
 

@@ -26,7 +26,7 @@ pub(crate) fn checkpoint() -> impl Strategy<Value = Checkpoint> {
         |((queue, notes), answers, pending, sessions_run)| Checkpoint {
             queue,
             notes,
-            answers: IndexMap::from_iter(answers),
+            answers: answers.into_iter().collect(),
             pending: IndexMap::from_iter(pending),
             sessions_run,
         },

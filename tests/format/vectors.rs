@@ -46,7 +46,7 @@ fn full() -> Checkpoint {
     Checkpoint {
         queue: vec!["Zebra?".to_owned(), "Apple?".to_owned()],
         notes: vec!["What is é? -> It is \"e\" with an accent.".to_owned()],
-        answers: IndexMap::from(answers),
+        answers: IndexMap::from(answers).into(),
         pending: IndexMap::from([(
             "Why 🦀?".to_owned(),
             "C:\\sources\\disagree\n\tor say nothing".to_owned(),

@@ -30,7 +30,7 @@ struct Emptied;
 struct EmptiedTransaction(Loaded);
 
 fn loaded(checkpoint: Checkpoint) -> Loaded {
-    Loaded { bytes: Some(checkpoint.encode()), checkpoint }
+    Loaded { bytes: Some(checkpoint.encode().into()), checkpoint }
 }
 
 impl Store for Emptied {
@@ -56,7 +56,7 @@ impl Transaction for EmptiedTransaction {
         Some(&self.0)
     }
 
-    fn replace(&mut self, _: &Checkpoint) -> Result<Vec<u8>, StoreError> {
+    fn replace(&mut self, _: &Checkpoint) -> Result<(), StoreError> {
         panic!("something was saved");
     }
 }

@@ -130,7 +130,7 @@ impl Transaction for UnsyncedTransaction<'_> {
         self.0.loaded()
     }
 
-    fn replace(&mut self, checkpoint: &Checkpoint) -> Result<Vec<u8>, StoreError> {
+    fn replace(&mut self, checkpoint: &Checkpoint) -> Result<(), StoreError> {
         self.0.replace(checkpoint)?;
         let source = std::io::Error::other("the disk is gone");
         Err(StoreError::Unsynced { path: PathBuf::from("q.json"), source })

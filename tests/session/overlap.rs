@@ -81,7 +81,7 @@ impl Transaction for Watched<'_> {
         self.held.loaded()
     }
 
-    fn replace(&mut self, checkpoint: &Checkpoint) -> Result<Vec<u8>, StoreError> {
+    fn replace(&mut self, checkpoint: &Checkpoint) -> Result<(), StoreError> {
         self.held.replace(checkpoint)
     }
 }
