@@ -30,6 +30,7 @@
 //! the tracer cannot see is a [`recording::Gap`], and a case that a gap touches is not measured, which is no pass.
 
 pub mod cli;
+pub mod digest;
 pub mod fault;
 pub mod interrupt;
 pub mod judge;
@@ -41,6 +42,7 @@ pub mod report;
 pub mod run;
 pub mod sandbox;
 pub mod scenario;
+pub mod shared;
 pub mod subject;
 mod sys;
 pub mod trace;

@@ -17,7 +17,6 @@ use std::process::{Command, Output};
 use std::time::{Duration, Instant};
 
 use crashlab::cli::doctor::Found;
-use crashlab::op::Data;
 use crashlab::sandbox::{Capabilities, DEFAULT_SEEN, Sandbox, SandboxOptions, Way, capabilities};
 use crashlab::tree::{NodeKind, read};
 
@@ -452,7 +451,7 @@ fn trees_go_in_and_come_out() {
     let tree = sandbox.snapshot().unwrap();
     assert_eq!(
         tree.get(Path::new("sealed/file")).unwrap().kind,
-        NodeKind::File(Data::from(b"1\n".to_vec()))
+        NodeKind::File(b"1\n"[..].into())
     );
     sh(&sandbox, "chmod 700 sealed && echo 2 > sealed/file && echo > other && chmod 000 sealed");
     sandbox.fill(&tree).unwrap();

@@ -6,12 +6,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use crashlab::op::{Actor, Data, Event, FileId, Op, OpKind, What};
 use crashlab::sandbox::{Sandbox, SandboxOptions};
-use crashlab::tree::{BYTES_MAX, Model, Node, NodeKind, Tree, difference, read, write_out};
+use crashlab::tree::{Model, Node, NodeKind, Tree, difference, read, write_out};
 use proptest::prelude::*;
 
 fn me() -> (u32, u32) {
@@ -24,7 +24,7 @@ fn node(kind: NodeKind, mode: u32) -> Node {
 }
 
 fn file(bytes: impl AsRef<[u8]>) -> Node {
-    node(NodeKind::File(Data::from(bytes.as_ref().to_vec())), 0o644)
+    node(NodeKind::File(bytes.as_ref().into()), 0o644)
 }
 
 fn folder() -> Node {
@@ -91,7 +91,7 @@ fn attributes_work() -> bool {
 /// Gives each group of hard links the number that the tree's order asks for.
 fn renumbered(tree: Tree) -> Tree {
     Tree::from_identities(tree.nodes.into_iter().enumerate().map(|(position, (path, node))| {
-        let identity = node.hard_link.ok_or(position);
+        let identity = node.hard_link.clone().ok_or(position);
         (path, node, identity)
     }))
 }
@@ -99,7 +99,7 @@ fn renumbered(tree: Tree) -> Tree {
 #[test]
 fn everything_that_a_folder_can_hold_survives_a_round_trip() {
     let mut first = file(b"\0\xff shared");
-    first.hard_link = Some(3);
+    first.hard_link = Some("any".into());
     let mut closed = folder();
     closed.mode = 0o555;
     let mut set_id = file("#!/bin/sh\n");
@@ -126,7 +126,7 @@ fn everything_that_a_folder_can_hold_survives_a_round_trip() {
         ("set-id", set_id),
         ("annotated", annotated),
         ("annotated folder", annotated_folder),
-        ("sealed", node(NodeKind::File(Data::from(b"secret".to_vec())), 0o400)),
+        ("sealed", node(NodeKind::File(b"secret"[..].into()), 0o400)),
     ]));
     let found = round_trip(&wanted);
     assert_eq!(difference(&wanted, &found), []);
@@ -137,7 +137,7 @@ fn everything_that_a_folder_can_hold_survives_a_round_trip() {
 #[test]
 fn the_folder_itself_has_a_mode_too() {
     let mut wanted = tree([("a", file("1"))]);
-    wanted.nodes.get_mut(Path::new("")).unwrap().mode = 0o511;
+    wanted.nodes.update(Path::new(""), |top| top.mode = 0o511).unwrap();
     assert_eq!(round_trip(&wanted), wanted);
 }
 
@@ -168,26 +168,49 @@ fn devices_are_kept_or_refused() {
     }
 }
 
+/// Where the file system tells of holes, which the usual ones do.
 #[test]
-fn holes_are_read_as_nuls() {
+fn holes_stay_holes() {
     let scratch = Scratch::new();
-    fs::File::create(scratch.path().join("sparse")).unwrap().set_len(100_000).unwrap();
+    let sparse = scratch.path().join("sparse");
+    let huge = 1 << 40;
+    let file = fs::File::create(&sparse).unwrap();
+    file.write_all_at(b"in the middle", huge / 2).unwrap();
+    file.set_len(huge).unwrap();
     let found = read(&scratch.path()).unwrap();
-    let NodeKind::File(data) = &found.get(Path::new("sparse")).unwrap().kind else {
+    let NodeKind::File(content) = &found.get(Path::new("sparse")).unwrap().kind else {
         panic!("no file: {found:?}");
     };
-    assert_eq!(**data, [0; 100_000]);
+    assert_eq!((content.len(), content.whole()), (huge, None));
+    assert_eq!(content.read(huge / 2 - 1, 4), b"\0in ");
+    let written: usize = content.pieces().map(|(_, piece)| piece.len()).sum();
+    assert!(written < 1 << 20, "{written} bytes were read");
+
+    let other = Scratch::new();
+    write_out(&found, &other.path()).unwrap();
+    let written = fs::metadata(other.path().join("sparse")).unwrap();
+    assert!(written.len() == huge && written.blocks() * 512 < 1 << 20, "{written:?}");
+    assert_eq!(read(&other.path()).unwrap(), found);
+    let text = shown(&tree([("sparse", node(NodeKind::File(content.clone()), 0o644))]), &found);
+    assert!(!text.contains("byte"), "{text}");
 }
 
-/// What no memory holds is an error, and neither read nor modelled.
+/// What reads the same is the same, be it a hole or zeros that were written.
 #[test]
-fn what_is_too_large_is_refused() {
+fn zeros_are_as_good_as_a_hole() {
     let scratch = Scratch::new();
-    let large = scratch.path().join("large");
-    fs::File::create(&large).unwrap().set_len(BYTES_MAX + 1).unwrap();
-    let error = read(&scratch.path()).unwrap_err();
-    assert_eq!((error.path, error.source.kind()), (large, std::io::ErrorKind::FileTooLarge));
+    let at = |name: &str| scratch.path().join(name);
+    fs::write(at("a"), [0; 100_000]).unwrap();
+    fs::File::create(at("b")).unwrap().set_len(100_000).unwrap();
+    let found = read(&scratch.path()).unwrap();
+    let content = |name: &str| found.get(Path::new(name)).unwrap().kind.clone();
+    assert_eq!(content("a"), content("b"));
+    assert_eq!(content("a"), NodeKind::File([0; 100_000][..].into()));
+}
 
+/// What no file can be is an error in the model.
+#[test]
+fn what_is_too_long_is_refused() {
     let (file_id, path) = (FileId(0), PathBuf::from("a"));
     let grown = |kind| {
         let mut model = Model::new(&tree([("a", file("text"))]));
@@ -202,28 +225,31 @@ fn what_is_too_large_is_refused() {
         offset: 2,
         len: i64::MAX.cast_unsigned(),
     };
-    let insert_range = 0x20;
+    let longest = i64::MAX.cast_unsigned();
+    let truncate =
+        |size| OpKind::Truncate { file: file_id, path: path.clone(), size, by_open: false };
     for kind in [
-        OpKind::Truncate { file: file_id, path: path.clone(), size: BYTES_MAX + 1, by_open: false },
+        truncate(longest + 1),
         OpKind::Write {
             file: file_id,
             path: path.clone(),
-            offset: i64::MAX.cast_unsigned(),
+            offset: longest,
             data: Data::from(b"x".to_vec()),
             append: false,
         },
         allocate(0),
-        allocate(insert_range),
+        allocate(libc::FALLOC_FL_INSERT_RANGE),
     ] {
         let misfit = grown(kind).unwrap_err();
-        assert_eq!(misfit.what, "larger than what a tree may hold");
+        assert_eq!(misfit.what, "longer than a file can be");
     }
+    assert_ne!(grown(truncate(longest)).unwrap(), grown(truncate(longest - 1)).unwrap());
     let punched = grown(allocate(libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE)).unwrap();
     assert_eq!(punched, tree([("a", file("te\0\0"))]));
 }
 
 #[test]
-fn names_that_share_an_inode_share_their_bytes_and_a_number() {
+fn names_that_share_an_inode_share_their_bytes_and_the_first_of_them() {
     let scratch = Scratch::new();
     let at = |name: &str| scratch.path().join(name);
     fs::write(at("b"), "one").unwrap();
@@ -234,12 +260,12 @@ fn names_that_share_an_inode_share_their_bytes_and_a_number() {
     fs::write(at("lone"), "three").unwrap();
     fs::hard_link(at("lone"), scratch.path().with_file_name("outside")).unwrap();
     let found = read(&scratch.path()).unwrap();
-    let number = |name: &str| found.get(Path::new(name)).unwrap().hard_link;
-    // The folder itself is 0 and `a` is 1.
-    assert_eq!((number("b"), number("d")), (Some(2), Some(2)));
-    assert_eq!((number("c"), number("lone"), number("a")), (None, None, None));
+    let first = |name: &str| found.get(Path::new(name)).unwrap().hard_link.as_deref();
+    let b = Some(Path::new("b"));
+    assert_eq!((first("b"), first("d")), (b, b));
+    assert_eq!((first("c"), first("lone"), first("a")), (None, None, None));
     let data = |name: &str| match &found.get(Path::new(name)).unwrap().kind {
-        NodeKind::File(data) => data.as_ptr(),
+        NodeKind::File(content) => content.pieces().next().unwrap().1.as_ptr(),
         other => panic!("{other:?}"),
     };
     assert_eq!(data("b"), data("d"));
@@ -248,7 +274,7 @@ fn names_that_share_an_inode_share_their_bytes_and_a_number() {
 #[test]
 fn groups_of_names_stay_apart() {
     let (mut one, mut two) = (file("1"), file("2"));
-    (one.hard_link, two.hard_link) = (Some(1), Some(2));
+    (one.hard_link, two.hard_link) = (Some("a".into()), Some("b".into()));
     let wanted = tree([("a", one.clone()), ("b", two.clone()), ("c", one), ("d", two)]);
     let scratch = Scratch::new();
     write_out(&wanted, &scratch.path()).unwrap();
@@ -269,8 +295,8 @@ fn depth_is_no_limit() {
         wanted.nodes.insert(path.clone(), node(NodeKind::Folder, mode));
     }
     wanted.nodes.insert(path.join("file"), file("at the bottom"));
-    let mut shared = node(NodeKind::File(Data::from(b"of two names".to_vec())), 0o000);
-    shared.hard_link = Some(0);
+    let mut shared = node(NodeKind::File(b"of two names"[..].into()), 0o000);
+    shared.hard_link = Some("any".into());
     wanted.nodes.insert(path.join("shared"), shared.clone());
     wanted.nodes.insert("shared".into(), shared);
     let wanted = renumbered(wanted);
@@ -391,18 +417,18 @@ fn every_part_of_a_node_counts_for_the_hash() {
     let mut others = Vec::new();
     let mut change = |edit: &dyn Fn(&mut Node)| {
         let mut other = plain.clone();
-        edit(other.nodes.get_mut(Path::new("a")).unwrap());
+        other.nodes.update(Path::new("a"), edit).unwrap();
         others.push(other);
     };
     change(&|node| node.mode = 0o600);
     change(&|node| node.uid += 1);
     change(&|node| node.gid += 1);
-    change(&|node| node.hard_link = Some(0));
-    change(&|node| node.hard_link = Some(1));
+    change(&|node| node.hard_link = Some("a".into()));
+    change(&|node| node.hard_link = Some("b".into()));
     change(&|node| drop(node.xattrs.insert("user.a".into(), b"b".to_vec())));
     change(&|node| drop(node.xattrs.insert("user.ab".into(), b"".to_vec())));
-    change(&|node| node.kind = NodeKind::File(Data::from(b"2".to_vec())));
-    change(&|node| node.kind = NodeKind::File(Data::from(b"".to_vec())));
+    change(&|node| node.kind = NodeKind::File(b"2"[..].into()));
+    change(&|node| node.kind = NodeKind::File(b""[..].into()));
     change(&|node| node.kind = NodeKind::Link("1".into()));
     change(&|node| node.kind = NodeKind::Link("/1".into()));
     change(&|node| node.kind = NodeKind::Folder);
@@ -427,7 +453,7 @@ fn shown(a: &Tree, b: &Tree) -> String {
 #[test]
 fn differences_of_metadata_are_one_line_each() {
     let mut linked = file("x");
-    linked.hard_link = Some(1);
+    linked.hard_link = Some("first".into());
     let mut marked = file("x");
     marked.xattrs.insert("user.gone".into(), b"old".to_vec());
     marked.xattrs.insert("user.changed".into(), b"old".to_vec());

@@ -5,7 +5,6 @@ use std::collections::BTreeSet;
 use crate::op::{Event, Op, OpKind, What};
 use crate::scenario::KillPoint;
 use crate::trace::{Director, Step};
-use crate::tree::{Misfit, Model, Tree};
 
 /// A killed write stops only at these multiples of the file offset (observed on ext4 and tmpfs, Linux 6.18).
 pub const WRITE_STEP_BYTES: u64 = 4096;
@@ -99,7 +98,7 @@ fn asked_for(seen: usize) -> &'static str {
     }
 }
 
-fn op_of(event: &Event) -> Option<&Op> {
+pub(super) fn op_of(event: &Event) -> Option<&Op> {
     match &event.what {
         What::Op(op) => Some(op),
         _ => None,
@@ -138,84 +137,6 @@ fn every_place(events: &[Event], promising: &BTreeSet<usize>) -> Vec<KillPoint> 
         }
     }
     places
-}
-
-/// What a kill leaves, derived from the log: SIGKILL loses nothing of the page cache, so that the state after a kill is
-/// the tree after the last op.
-#[derive(Debug, Clone)]
-pub struct CrashState {
-    /// Where the kill comes.
-    pub point: KillPoint,
-    /// How many events of the log came before it, the one at which it comes among them.
-    pub events: usize,
-    /// What is left.
-    pub tree: Tree,
-}
-
-/// The states that kills at these points of a run leave, lazily, in the order of the log. Points that the log does not
-/// have are left out.
-pub fn crash_states<'a>(
-    before: &Tree,
-    log: &'a [Event],
-    points: Vec<KillPoint>,
-) -> impl Iterator<Item = Result<CrashState, Misfit>> + use<'a> {
-    let is_op = |(_, event): &(usize, &Event)| op_of(event).is_some();
-    let ops: Vec<usize> = (1..).zip(log).filter(is_op).map(|(position, _)| position).collect();
-    let place = |point: KillPoint| {
-        Some((locate(log, &ops, &point)?, inside(&point).unwrap_or(u64::MAX), point))
-    };
-    let mut places: Vec<(usize, u64, KillPoint)> = points.into_iter().filter_map(place).collect();
-    places.sort();
-    let mut model = Model::new(before);
-    let mut done = 0;
-    places.into_iter().map(move |(events, bytes, point)| {
-        let whole = events - usize::from(bytes < u64::MAX);
-        while done < whole {
-            model.apply(&log[done])?;
-            done += 1;
-        }
-        let tree = match log.get(whole).filter(|_| whole < events) {
-            None => model.tree(),
-            Some(cut) => {
-                let mut model = model.clone();
-                model.apply(&shortened(cut, bytes))?;
-                model.tree()
-            }
-        };
-        Ok(CrashState { point, events, tree })
-    })
-}
-
-/// How many events come before a kill at this point, the one at which it comes among them. `ops` says the same of each op.
-fn locate(log: &[Event], ops: &[usize], point: &KillPoint) -> Option<usize> {
-    match point {
-        KillPoint::All => None,
-        KillPoint::After(0) => Some(0),
-        KillPoint::After(number) | KillPoint::Inside(number, _) => {
-            ops.get(number.checked_sub(1)? as usize).copied()
-        }
-        KillPoint::Kind(..) | KillPoint::Output(_) | KillPoint::Mark(..) => {
-            let found = (1..).zip(log).filter(|(_, event)| fits(point, event));
-            found.map(|(events, _)| events).nth(count_of(point).checked_sub(1)? as usize)
-        }
-    }
-}
-
-fn inside(point: &KillPoint) -> Option<u64> {
-    match point {
-        KillPoint::Inside(_, bytes) => Some(*bytes),
-        _ => None,
-    }
-}
-
-/// A write of which only the first bytes were done.
-fn shortened(event: &Event, bytes: u64) -> Event {
-    let mut event = event.clone();
-    if let What::Op(Op { kind: OpKind::Write { data, .. }, .. }) = &mut event.what {
-        let done = data.len().min(bytes as usize);
-        *data = data.slice(..done);
-    }
-    event
 }
 
 /// After how many bytes a write of `len` bytes at `offset` can be cut.

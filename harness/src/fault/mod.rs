@@ -1,5 +1,6 @@
 //! Faults: what is done to a subject. Pure functions from a recording, or from bytes, to cases.
 
+pub mod crash_state;
 pub mod damage;
 pub mod kill;
 pub mod overlap;

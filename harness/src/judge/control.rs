@@ -3,7 +3,8 @@
 use std::collections::{BTreeSet, HashMap};
 use std::path::PathBuf;
 
-use super::image::{Content, Follower, Image, Shapes};
+use super::follow::Follower;
+use super::image::{Content, Image, Shapes};
 use super::mask::Masks;
 use super::repeat::Counts;
 use super::version::Versions;
@@ -126,7 +127,7 @@ pub fn overwritten_unread(
         if let What::Read { file, .. } = &event.what
             && let Some(inode) = at.model.inode(*file)
         {
-            known.extend(state.paths_of(&at.model, inode));
+            known.extend(at.paths_of(inode));
         }
     }
     unread

@@ -1,11 +1,13 @@
 //! An image: the bytes of the state files, which is all that verdicts compare.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::mem::discriminant;
 use std::path::{Path, PathBuf};
 
-use crate::op::{Data, Event, FileId, OpKind, What};
-use crate::tree::{Inode, Misfit, Model, Node, NodeKind, Tree};
+use crate::digest::{Digest, Encoder};
+use crate::shared::SharedMap;
+use crate::tree::{FileBytes, Inode, Model, Node, NodeKind, Tree};
 
 /// What is at a state path.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -13,7 +15,7 @@ pub enum Content {
     /// Nothing, or a link that leads nowhere.
     Absent,
     /// A regular file's bytes; where a state path itself is a link, it is followed.
-    Bytes(Data),
+    Bytes(FileBytes),
     /// What a link below a folder that is state points to.
     Link(PathBuf),
     /// Something that has no bytes to compare: a pipe, a socket, a device.
@@ -21,10 +23,10 @@ pub enum Content {
 }
 
 /// The contents of all state files together; a folder counts as all files below it.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct Image {
     /// Content by path: that of the state file as the scenario names it, or of a file below a named folder.
-    pub files: BTreeMap<PathBuf, Content>,
+    pub files: SharedMap<PathBuf, Content>,
 }
 
 /// Which files are state.
@@ -49,22 +51,12 @@ impl State {
         let mut image = Image::default();
         for path in &self.paths {
             match model.resolve(path, &self.seen) {
-                Some(inode) => self.collect(model, path, inode, &mut image),
+                Some(inode) => image.files.extend(contents_below(model, path, inode)),
                 None => _ = image.files.insert(path.clone(), Content::Absent),
             }
         }
         image.files.retain(|path, _| !self.volatile.contains(path));
         image
-    }
-
-    fn collect(&self, model: &Model, path: &Path, inode: Inode, image: &mut Image) {
-        if let Some(names) = model.names(inode) {
-            for (name, child) in names {
-                self.collect(model, &path.join(name), child, image);
-            }
-            return;
-        }
-        image.files.insert(path.to_owned(), content_of(model, inode));
     }
 
     /// The tree with the state files as in the image. A file or folder that the tree does not have takes its mode and
@@ -98,22 +90,6 @@ impl State {
             let place = model.resolve_path(named, &self.seen)?;
             Some(if below.as_os_str().is_empty() { place } else { place.join(below) })
         })
-    }
-
-    /// The state paths by which a file is known: those that name the inode, or below which it lies.
-    pub fn paths_of(&self, model: &Model, inode: Inode) -> Vec<PathBuf> {
-        let mut found = Vec::new();
-        let reached = |path: &PathBuf| Some((path.clone(), model.resolve(path, &self.seen)?));
-        let mut open: Vec<(PathBuf, Inode)> = self.paths.iter().rev().filter_map(reached).collect();
-        while let Some((path, at)) = open.pop() {
-            if let Some(names) = model.names(at) {
-                open.extend(names.map(|(name, child)| (path.join(name), child)));
-            }
-            if at == inode && !self.volatile.contains(&path) {
-                found.push(path);
-            }
-        }
-        found
     }
 
     /// A state path that leads out of the watched folder, or nowhere at all.
@@ -160,68 +136,24 @@ pub fn shape(path: &Path) -> String {
     shape
 }
 
-fn content_of(model: &Model, inode: Inode) -> Content {
-    match (model.bytes(inode), model.target(inode)) {
-        (Some(bytes), _) => Content::Bytes(bytes.into()),
-        (None, Some(target)) => Content::Link(target.to_owned()),
-        (None, None) => Content::Special,
-    }
-}
-
-/// The image of a model that goes through a log, kept up to date by what each event touches.
-#[derive(Debug)]
-pub struct Follower<'a> {
-    state: &'a State,
-    /// The tree as it stands.
-    pub model: Model,
-    /// The state files as they stand.
-    pub image: Image,
-}
-
-impl<'a> Follower<'a> {
-    /// Begins at a tree.
-    pub fn new(tree: &Tree, state: &'a State) -> Follower<'a> {
-        let model = Model::new(tree);
-        let image = state.image_of(&model);
-        Follower { state, model, image }
-    }
-
-    /// Applies an event, and gives the state paths whose content is another than before it.
-    ///
-    /// # Errors
-    ///
-    /// [`Misfit`] where the event does not fit the tree.
-    pub fn apply(&mut self, event: &Event) -> Result<BTreeSet<PathBuf>, Misfit> {
-        self.model.apply(event)?;
-        let What::Op(op) = &event.what else {
-            return Ok(BTreeSet::new());
-        };
-        match &op.kind {
-            OpKind::Write { file, .. }
-            | OpKind::Truncate { file, .. }
-            | OpKind::Allocate { file, .. } => Ok(self.touched(*file)),
-            kind if kind.changes() => {
-                let now = self.state.image_of(&self.model);
-                let paths = now.files.keys().chain(self.image.files.keys());
-                let differs = |path: &&PathBuf| now.files.get(*path) != self.image.files.get(*path);
-                let changed = paths.filter(differs).cloned().collect();
-                self.image = now;
-                Ok(changed)
-            }
-            _ => Ok(BTreeSet::new()),
+/// The content of a file, or of all files below a folder, by the paths that they have where the folder has this one.
+pub(super) fn contents_below(model: &Model, path: &Path, inode: Inode) -> Vec<(PathBuf, Content)> {
+    let mut found = Vec::new();
+    let mut open = vec![(path.to_owned(), inode)];
+    while let Some((path, inode)) = open.pop() {
+        match model.names(inode) {
+            Some(names) => open.extend(names.map(|(name, child)| (path.join(name), child))),
+            None => found.push((path, content_of(model, inode))),
         }
     }
+    found
+}
 
-    fn touched(&mut self, file: FileId) -> BTreeSet<PathBuf> {
-        let Some(inode) = self.model.inode(file) else {
-            return BTreeSet::new();
-        };
-        let mut paths = self.state.paths_of(&self.model, inode);
-        paths.retain(|path| {
-            let now = content_of(&self.model, inode);
-            self.image.files.insert(path.clone(), now.clone()) != Some(now)
-        });
-        paths.into_iter().collect()
+pub(super) fn content_of(model: &Model, inode: Inode) -> Content {
+    match (model.content(inode), model.target(inode)) {
+        (Some(content), _) => Content::Bytes(content.clone()),
+        (None, Some(target)) => Content::Link(target.to_owned()),
+        (None, None) => Content::Special,
     }
 }
 
@@ -234,32 +166,57 @@ impl Image {
 
 fn put_node(tree: &mut Tree, like: &Tree, place: PathBuf, kind: NodeKind, mode: u32) {
     for folder in place.ancestors().skip(1) {
-        if let (None, Some(node)) = (tree.nodes.get(folder), like.nodes.get(folder)) {
+        if let (None, Some(node)) = (tree.get(folder), like.get(folder)) {
             tree.nodes.insert(folder.to_owned(), node.clone());
         }
     }
-    let folder = place.parent().and_then(|folder| tree.nodes.get(folder));
+    let folder = place.parent().and_then(|folder| tree.get(folder));
     let (uid, gid) = folder.map_or((0, 0), |folder| (folder.uid, folder.gid));
     let new =
         || Node { kind: kind.clone(), mode, uid, gid, hard_link: None, xattrs: BTreeMap::new() };
     let is_alike = |node: &&Node| discriminant(&node.kind) == discriminant(&kind);
-    let known = [&*tree, like].into_iter().filter_map(|tree| tree.nodes.get(&place)).find(is_alike);
+    let known = [&*tree, like].into_iter().filter_map(|tree| tree.get(&place)).find(is_alike);
     let node = Node { kind: kind.clone(), ..known.cloned().unwrap_or_else(new) };
     // All names of one file have the same bytes.
-    let group = node.hard_link;
-    for other in tree.nodes.values_mut().filter(|other| group.is_some() && other.hard_link == group)
-    {
-        other.kind = kind.clone();
+    if let Some(first) = &node.hard_link {
+        let is_name = |(_, other): &(&PathBuf, &Node)| other.hard_link.as_ref() == Some(first);
+        let names: Vec<PathBuf> =
+            tree.nodes.iter().filter(is_name).map(|(path, _)| path.clone()).collect();
+        for name in names {
+            tree.nodes.update(&name, |other| other.kind = kind.clone());
+        }
     }
     tree.nodes.insert(place, node);
 }
 
 impl Content {
-    /// The bytes, if there are any.
-    pub fn bytes(&self) -> Option<&[u8]> {
+    /// What is in the file, if it is one.
+    pub fn file(&self) -> Option<&FileBytes> {
         match self {
-            Content::Bytes(bytes) => Some(bytes),
+            Content::Bytes(file) => Some(file),
             _ => None,
+        }
+    }
+
+    /// The bytes, if there are any; none of a file that is too long for that, as one with holes can be.
+    pub fn bytes(&self) -> Option<Cow<'_, [u8]>> {
+        self.file()?.whole()
+    }
+}
+
+impl Digest for Content {
+    fn feed(&self, into: &mut Encoder) {
+        match self {
+            Content::Absent => into.number(0),
+            Content::Bytes(file) => {
+                into.number(1);
+                file.feed(into);
+            }
+            Content::Link(target) => {
+                into.number(2);
+                into.path(target);
+            }
+            Content::Special => into.number(3),
         }
     }
 }

@@ -5,10 +5,10 @@
 //! releases the lock under which it wrote. Where the recovery goes from such a moment, while the state files stand in a
 //! version, it may go from other places as well.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 
-use super::image::Follower;
-use super::{State, Versions};
+use super::follow::Follower;
+use super::{Image, State, Versions};
 use crate::op::{Event, FileId, LockAction, OpKind, What};
 use crate::tree::{Inode, Misfit, Tree};
 
@@ -24,6 +24,7 @@ pub fn vouched(
     versions: &Versions,
 ) -> Result<Vec<u32>, Misfit> {
     let never_state = outside(before, events, state)?;
+    let whole: HashSet<&Image> = versions.all.iter().map(|version| &version.image).collect();
     let mut at = Follower::new(before, state);
     let mut written: BTreeSet<Inode> = BTreeSet::new();
     let mut locked: BTreeSet<FileId> = BTreeSet::new();
@@ -49,8 +50,7 @@ pub fn vouched(
             }
             _ => false,
         };
-        let whole = || versions.all.iter().any(|version| version.image == at.image);
-        if vouches && whole() {
+        if vouches && whole.contains(&at.image) {
             moments.push(op.number);
         }
     }
@@ -66,9 +66,18 @@ fn outside(before: &Tree, events: &[Event], state: &State) -> Result<BTreeSet<In
         let What::Op(op) = &event.what else {
             continue;
         };
-        written.extend(op.kind.file().and_then(|file| at.model.inode(file)));
-        let is_state = |inode: &&Inode| !state.paths_of(&at.model, **inode).is_empty();
-        inside.extend(written.iter().filter(is_state).copied().collect::<Vec<_>>());
+        let own = op.kind.file().and_then(|file| at.model.inode(file));
+        written.extend(own);
+        // A file becomes state by a name of its own, or by one of a folder or link on the way to it.
+        let named = match &op.kind {
+            OpKind::Rename { from, to, .. } => [at.files_below(from), at.files_below(to)].concat(),
+            OpKind::Link { to, .. } | OpKind::Symlink { path: to, .. } => at.files_below(to),
+            _ => Vec::new(),
+        };
+        let by_link = named.iter().any(|inode| at.model.target(*inode).is_some());
+        let linked = written.iter().filter(|_| by_link).copied();
+        let candidates = named.into_iter().chain(own).chain(linked);
+        inside.extend(candidates.filter(|inode| at.is_state(*inode)));
     }
     Ok(written.difference(&inside).copied().collect())
 }

@@ -35,17 +35,13 @@ impl Masks {
 
     /// The image with what is masked blanked out.
     pub fn apply(&self, image: &Image) -> Image {
-        if self.of_file.is_empty() {
-            return image.clone();
-        }
-        let masked = |(path, content): (&PathBuf, &Content)| {
-            let content = match (self.of_file.get(path), content.bytes()) {
-                (Some(places), Some(bytes)) => Content::Bytes(blank(bytes, places).into()),
-                _ => content.clone(),
-            };
-            (path.clone(), content)
+        let masked = |(path, places): (&PathBuf, &BTreeSet<String>)| {
+            let bytes = image.files.get(path)?.bytes()?;
+            Some((path.clone(), Content::Bytes(blank(&bytes, places).into())))
         };
-        Image { files: image.files.iter().map(masked).collect() }
+        let mut files = image.files.clone();
+        files.extend(self.of_file.iter().filter_map(masked));
+        Image { files }
     }
 
     /// Every mask as a line for the report.
@@ -68,6 +64,7 @@ fn line(path: &Path, place: &str) -> String {
 
 fn differing(a: Option<&Content>, b: Option<&Content>) -> Option<BTreeSet<String>> {
     let (a, b) = (a?.bytes()?, b?.bytes()?);
+    let (a, b): (&[u8], &[u8]) = (&a, &b);
     let mut places = BTreeSet::new();
     if let (Some(a), Some(b)) = (structure(a), structure(b)) {
         pointers(&a, &b, "", &mut places);

@@ -17,11 +17,11 @@ impl Counts {
                 continue;
             };
             let mut found = BTreeMap::new();
-            match serde_json::from_slice::<serde_json::Value>(bytes) {
+            match serde_json::from_slice::<serde_json::Value>(&bytes) {
                 Ok(value @ (serde_json::Value::Array(_) | serde_json::Value::Object(_))) => {
                     elements(&value, "", &mut found)
                 }
-                _ => lines(bytes, &mut found),
+                _ => lines(&bytes, &mut found),
             }
             counts.extend(found.into_iter().map(|(word, count)| ((path.clone(), word), count)));
         }

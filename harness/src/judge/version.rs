@@ -10,9 +10,11 @@ use std::path::{Path, PathBuf};
 
 use regex::bytes::Regex;
 
-use super::image::{Content, Follower, Image, Shapes, State};
+use super::follow::Follower;
+use super::image::{Content, Image, Shapes, State};
 use crate::op::{Event, OpKind, Stream, What};
-use crate::tree::{Inode, Misfit, Tree};
+use crate::shared::SharedMap;
+use crate::tree::{FileBytes, Inode, Misfit, Tree};
 
 /// How a version came about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -87,9 +89,10 @@ impl Versions {
     /// The number of versions that are older than the last one promised when so many events had been written down.
     /// Where no later version comes, a promise of the next one is one of the last.
     pub fn promised_at(&self, events: usize) -> usize {
-        let made = self.promises.iter().take_while(|promise| promise.at_event <= events);
+        // Each promises more than those before it.
+        let made = self.promises.partition_point(|promise| promise.at_event <= events);
         let last = self.all.len().saturating_sub(1);
-        made.map(|promise| promise.version).max().unwrap_or(0).min(last)
+        self.promises[..made].last().map_or(0, |promise| promise.version.min(last))
     }
 
     /// The outputs that promised more than before, by how many events had been written down with them.
@@ -100,13 +103,19 @@ impl Versions {
 
     /// Forgets what these ops named: the undisturbed run went on writing it.
     pub fn take_out_premature(&mut self, ops: &BTreeSet<u32>) {
-        let is_premature =
-            |version: &Version| version.origin == Origin::Name && ops.contains(&version.after_op);
-        while let Some(at) = self.all.iter().position(is_premature) {
-            self.all.remove(at);
-            self.promised -= usize::from(self.promised >= at);
-            for promise in &mut self.promises {
-                promise.version -= usize::from(promise.version >= at);
+        for op in ops {
+            let mut at = self.all.partition_point(|version| version.after_op < *op);
+            while self.all.get(at).is_some_and(|version| version.after_op == *op) {
+                if self.all[at].origin != Origin::Name {
+                    at += 1;
+                    continue;
+                }
+                self.all.remove(at);
+                self.promised -= usize::from(self.promised >= at);
+                let later = self.promises.iter_mut().rev();
+                for promise in later.take_while(|promise| promise.version >= at) {
+                    promise.version -= 1;
+                }
             }
         }
     }
@@ -158,7 +167,8 @@ pub fn versions(
     };
     let mut finder = Finder::new(before, state, ahead);
     for (position, event) in events.iter().enumerate() {
-        finder.at.apply(event)?;
+        let changed = finder.at.apply(event)?;
+        finder.keep_up(changed);
         finder.see(position + 1, event, promises);
     }
     if cut.is_none() {
@@ -203,10 +213,16 @@ struct Finder<'a> {
     found: Versions,
     /// The state files where the whole run ends.
     end: Image,
+    /// The state files as they stand, without temp and lock files that happen to be there.
+    image: Image,
     /// The last version of each state file alone.
     last: BTreeMap<PathBuf, Content>,
-    /// Changed state files with a new version since the last version of the set.
-    fresh: BTreeSet<PathBuf>,
+    /// Files of the state that changed since each file was last taken as it stood.
+    changed: BTreeSet<PathBuf>,
+    /// State files that the run changes, as a set whose copies cost nothing.
+    all_changed: SharedMap<PathBuf, ()>,
+    /// Among them, those without a new version since the last version of the set.
+    stale: SharedMap<PathBuf, ()>,
     /// Files changed since their last version.
     dirty: BTreeSet<Inode>,
     /// Files between `O_TRUNC`, or their creation, and the close that ends it.
@@ -225,13 +241,19 @@ enum Begun {
 impl<'a> Finder<'a> {
     fn new(before: &Tree, state: &'a State, ahead: Ahead) -> Finder<'a> {
         let Ahead { changed, shapes, end } = ahead;
+        let at = Follower::new(before, state);
+        let all_changed: SharedMap<PathBuf, ()> =
+            changed.iter().map(|path| (path.clone(), ())).collect();
         let mut finder = Finder {
             state,
-            at: Follower::new(before, state),
+            image: state.without_strangers(&at.image, |path| shapes.contains(path)),
+            changed: at.image.files.keys().cloned().collect(),
+            at,
             found: Versions { changed, shapes, ..Versions::default() },
             end,
             last: BTreeMap::new(),
-            fresh: BTreeSet::new(),
+            stale: all_changed.clone(),
+            all_changed,
             dirty: BTreeSet::new(),
             unfinished: BTreeMap::new(),
             named_early: BTreeMap::new(),
@@ -240,6 +262,23 @@ impl<'a> Finder<'a> {
         finder.push(Origin::Start, 0);
         finder.each_file();
         finder
+    }
+
+    /// Takes in what the last event changed.
+    fn keep_up(&mut self, changed: BTreeSet<PathBuf>) {
+        for path in changed {
+            match self.at.image.files.get(&path) {
+                None => _ = self.image.files.remove(&path),
+                Some(_) if self.is_stranger(&path) => {}
+                Some(content) => _ = self.image.files.insert(path.clone(), content.clone()),
+            }
+            self.changed.insert(path);
+        }
+    }
+
+    /// A file below a folder that is state, and none of its own: see [`State::without_strangers`].
+    fn is_stranger(&self, path: &PathBuf) -> bool {
+        !self.state.paths.contains(path) && !self.found.shapes.contains(path)
     }
 
     fn see(&mut self, position: usize, event: &Event, promises: &Promises) {
@@ -258,9 +297,7 @@ impl<'a> Finder<'a> {
                 }
             }
             What::Mark(name) => {
-                let is_state =
-                    |inode: &Inode| !self.state.paths_of(&self.at.model, *inode).is_empty();
-                if !self.unfinished.keys().any(is_state) {
+                if !self.unfinished.keys().any(|inode| self.at.is_state(*inode)) {
                     self.push(Origin::Mark, position);
                     self.each_file();
                 }
@@ -282,7 +319,7 @@ impl<'a> Finder<'a> {
         match kind {
             OpKind::Rename { to, from, exchange, .. } => {
                 // What was renamed away is gone for good.
-                self.fresh.insert(from.clone());
+                self.stale.remove(from);
                 self.named(to, position);
                 if *exchange {
                     self.named(from, position);
@@ -340,25 +377,20 @@ impl<'a> Finder<'a> {
         };
         self.found.premature.insert(op);
         self.found.take_out_premature(&[op].into());
-        for path in self.state.paths_of(&self.at.model, inode) {
-            self.fresh.remove(&path);
+        for path in self.at.paths_of(inode) {
+            if self.found.changed.contains(&path) {
+                self.stale.insert(path, ());
+            }
         }
     }
 
     /// A name was given: every state file that is reached by it has a new version.
     fn named(&mut self, path: &Path, position: usize) {
-        let model = &self.at.model;
-        let Some(inode) = model.resolve(path, &self.state.seen) else {
+        let seen = &self.state.seen;
+        let Some(place) = self.at.model.resolve_path(path, seen) else {
             return;
         };
-        let mut files = Vec::new();
-        let mut open = vec![inode];
-        while let Some(inode) = open.pop() {
-            match model.names(inode) {
-                Some(names) => open.extend(names.map(|(_, inode)| inode)),
-                None => files.push(inode),
-            }
-        }
+        let files = self.at.files_below(&place);
         for inode in files {
             if self.is_reached(inode, path) {
                 if self.unfinished.contains_key(&inode) {
@@ -377,27 +409,26 @@ impl<'a> Finder<'a> {
             let place = self.state.place(model, path);
             path.starts_with(name) || place.is_some_and(|place| place.starts_with(name))
         };
-        self.state.paths_of(model, inode).iter().any(leads)
+        self.at.paths_of(inode).iter().any(leads)
     }
 
     /// A file of whole lines has versions only where a line ends; any other has one after each append. What it is made
     /// of, its bytes before the append tell, and where it was empty, those at the end of the run.
     fn ends_lines(&self, inode: Inode) -> bool {
-        let Some(bytes) = self.at.model.bytes(inode) else {
+        let Some(now) = self.at.model.content(inode) else {
             return false;
         };
-        let paths = self.state.paths_of(&self.at.model, inode);
-        let last = paths.iter().find_map(|path| {
+        let ends_a_line = |content: &FileBytes| content.last() == Some(b'\n');
+        let last = self.at.paths_of(inode).iter().find_map(|path| {
             let told = [self.last.get(path), self.end.files.get(path)];
-            told.into_iter().flatten().filter_map(Content::bytes).find(|bytes| !bytes.is_empty())
+            told.into_iter().flatten().filter_map(Content::file).find(|file| !file.is_empty())
         });
-        let of_lines = last.is_none_or(|bytes| bytes.ends_with(b"\n"));
-        bytes.ends_with(b"\n") || !of_lines
+        ends_a_line(now) || !last.is_none_or(ends_a_line)
     }
 
     fn file_version(&mut self, inode: Inode, origin: Origin, position: usize) {
         self.dirty.remove(&inode);
-        let paths = self.state.paths_of(&self.at.model, inode);
+        let paths = self.at.paths_of(inode);
         if paths.is_empty() {
             return;
         }
@@ -405,16 +436,18 @@ impl<'a> Finder<'a> {
             if let Some(content) = self.at.image.files.get(&path).cloned() {
                 self.file_stood(path.clone(), content);
             }
-            self.fresh.insert(path);
+            self.stale.remove(&path);
         }
-        if self.found.changed.is_subset(&self.fresh) {
+        if self.stale.is_empty() {
             self.push(origin, position);
         }
     }
 
     fn each_file(&mut self) {
-        for (path, content) in self.at.image.files.clone() {
-            self.file_stood(path, content);
+        for path in std::mem::take(&mut self.changed) {
+            if let Some(content) = self.at.image.files.get(&path).cloned() {
+                self.file_stood(path, content);
+            }
         }
     }
 
@@ -424,11 +457,8 @@ impl<'a> Finder<'a> {
     }
 
     fn push(&mut self, origin: Origin, at_event: usize) {
-        self.fresh.clear();
-        let image = {
-            let shapes = &self.found.shapes;
-            self.state.without_strangers(&self.at.image, |path| shapes.contains(path))
-        };
+        self.stale = self.all_changed.clone();
+        let image = self.image.clone();
         match self.found.all.last_mut().filter(|last| last.image == image) {
             // The same bytes once more for certain, such as at the end.
             Some(last) if origin == Origin::End && last.origin != Origin::Start => {

@@ -123,7 +123,7 @@ fn found_in(stage: &Stage<'_>, recording: &Recording) -> Result<Found, LabError>
     let (mut locked, mut used) = (BTreeSet::new(), BTreeSet::new());
     for event in &recording.trace.events {
         let touched = at.apply(event).map_err(|misfit| LabError::Lab(misfit.to_string()))?;
-        let path = |file| at.model.inode(file).map(|inode| whole.paths_of(&at.model, inode));
+        let path = |file| at.model.inode(file).map(|inode| at.paths_of(inode));
         match &event.what {
             What::Op(op) => match &op.kind {
                 OpKind::Lock { file, .. } => locked.extend(path(*file).into_iter().flatten()),

@@ -122,7 +122,10 @@ fn chosen(kills: &[(Killed, Verdict)], others: usize) -> BTreeSet<usize> {
 fn without_numbers(tree: &Tree) -> Vec<(String, Node)> {
     let plain = |node: &Node| {
         let kind = match &node.kind {
-            NodeKind::File(bytes) => NodeKind::File(without_digits(bytes).into()),
+            NodeKind::File(content) => NodeKind::File(match content.whole() {
+                Some(bytes) => without_digits(&bytes).into(),
+                None => content.clone(),
+            }),
             kind => kind.clone(),
         };
         Node { kind, hard_link: None, ..node.clone() }

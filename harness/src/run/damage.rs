@@ -1,5 +1,6 @@
 //! Damage: the state file is damaged, then the recovery runs.
 
+use std::borrow::Cow;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -64,7 +65,8 @@ pub fn damage(
             "{scenario}: nothing to damage: {file} is not there before the run"
         )));
     };
-    let file = Original { bytes, later: bytes_of(&end, fault) };
+    let later = bytes_of(&end, fault);
+    let file = Original { bytes: &bytes, later: later.as_deref() };
     let victim = Victim { ground, fault };
     victim.must_be_valid()?;
     let chosen = match one {
@@ -82,7 +84,7 @@ pub fn damage(
     Ok(tried)
 }
 
-fn bytes_of<'a>(image: &'a Image, fault: &DamageFault) -> Option<&'a [u8]> {
+fn bytes_of<'a>(image: &'a Image, fault: &DamageFault) -> Option<Cow<'a, [u8]>> {
     image.files.get(&fault.file).and_then(Content::bytes)
 }
 

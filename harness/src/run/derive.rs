@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use super::LabError;
 use super::kill::{After, Ground, Killed};
-use crate::fault::kill::{crash_states, points};
+use crate::fault::crash_state::crash_states;
+use crate::fault::kill::points;
 use crate::judge::{Grade, Outcome, Version, Versions, versions, vouched};
 use crate::recording::Trace;
 use crate::scenario::KillPoint;
@@ -56,7 +57,8 @@ impl Ground<'_> {
         let mut trees: HashMap<Hash, Arc<Tree>> = HashMap::new();
         let mut order = Vec::new();
         let mut killed = Vec::new();
-        for state in crash_states(&run.before, &run.trace.events, points) {
+        let state_files = &self.stage.state;
+        for state in crash_states(&run.before, &run.trace.events, state_files, points) {
             let state = state.map_err(|misfit| self.does_not_fit(&misfit))?;
             let hash = state.tree.hash();
             if known.contains(&hash) {
@@ -81,7 +83,7 @@ impl Ground<'_> {
                 before: run.before.clone(),
                 trace: run.trace.clone(),
                 events: state.events,
-                survivor: self.stage.state.image(left),
+                survivor: state.survivor,
                 left: left.clone(),
                 hash,
                 versions: run.versions.clone(),
@@ -113,7 +115,7 @@ impl Ground<'_> {
         let ops = vouched(before, events, &self.stage.state, self.versions)
             .map_err(|misfit| self.does_not_fit(&misfit))?;
         let points = ops.into_iter().map(KillPoint::After).collect();
-        let states = crash_states(before, events, points);
+        let states = crash_states(before, events, &self.stage.state, points);
         states
             .map(|state| {
                 let tree = state.map_err(|misfit| self.does_not_fit(&misfit))?.tree;

@@ -12,7 +12,7 @@ use crate::judge::{
     Controls, CrashCase, Image, Outcome, Promises, Shapes, Verdict, Versions, Word, judge_crash,
     metadata_changes,
 };
-use crate::op::{Event, What};
+use crate::op::{Data, Event, What};
 use crate::recording::{Recording, Trace};
 use crate::recovery::Recoveries;
 use crate::scenario::KillPoint;
@@ -236,10 +236,12 @@ fn is_telling(event: &Event) -> bool {
     )
 }
 
-/// The lines of a file.
+/// The lines of a file, the last one also where it does not end.
 fn lines(tree: &Tree, path: &Path) -> usize {
-    match tree.get(path).map(|node| &node.kind) {
-        Some(NodeKind::File(bytes)) => bytes.split_inclusive(|byte| *byte == b'\n').count(),
-        _ => 0,
-    }
+    let Some(NodeKind::File(content)) = tree.get(path).map(|node| &node.kind) else {
+        return 0;
+    };
+    let newlines = |piece: Data| piece.iter().filter(|byte| **byte == b'\n').count();
+    let ends: usize = content.pieces().map(|(_, piece)| newlines(piece)).sum();
+    ends + usize::from(content.last().is_some_and(|last| last != b'\n'))
 }

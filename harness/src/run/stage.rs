@@ -17,7 +17,7 @@ use crate::sandbox::{Sandbox, SandboxOptions};
 use crate::scenario::{CommandLine, Scenario};
 use crate::subject::{End, Program};
 use crate::trace::{Budget, Director, Options, TraceError, Undisturbed};
-use crate::tree::{self, Tree};
+use crate::tree::{self, Node, Tree};
 
 /// A sandbox with the rules of one scenario. Clones share the sandbox.
 #[derive(Debug, Clone)]
@@ -190,7 +190,8 @@ impl<'a> Stage<'a> {
         let trace = crate::trace::run(&programs, &self.sandbox, &options, director)
             .map_err(|error| self.named(error))?;
         check_interrupt()?;
-        Ok((trace, self.sandbox.snapshot()?))
+        // What the run left alone is kept once, however many runs there are.
+        Ok((trace, self.sandbox.snapshot()?.sharing(tree)))
     }
 
     /// An error of the tracer with the scenario's file, and with what to do where a program could not be started.
@@ -322,14 +323,14 @@ impl<'a> Stage<'a> {
 }
 
 /// An ordinary user cannot give files away: a copy of them is its own, as with `cp -r`.
-fn as_ones_own(mut tree: Tree) -> Tree {
+fn as_ones_own(tree: Tree) -> Tree {
     let (uid, gid) = (nix::unistd::geteuid(), nix::unistd::getegid());
-    if !uid.is_root() {
-        for node in tree.nodes.values_mut() {
-            (node.uid, node.gid) = (uid.as_raw(), gid.as_raw());
-        }
+    if uid.is_root() {
+        return tree;
     }
-    tree
+    let (uid, gid) = (uid.as_raw(), gid.as_raw());
+    let own = |(path, node)| (path, Node { uid, gid, ..node });
+    Tree { nodes: tree.nodes.into_iter().map(own).collect() }
 }
 
 /// Folders that must not be hidden from the programs: the scenario's own, and those that they are started from.

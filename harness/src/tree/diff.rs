@@ -4,12 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::{self, Display, Formatter};
 use std::path::{Path, PathBuf};
 
-use super::{Node, NodeKind, Tree};
-use crate::op::Data;
+use super::{FileBytes, Node, NodeKind, Tree};
 
 mod bytes;
 
-pub use bytes::compare_bytes;
+pub use bytes::{compare_bytes, compare_contents};
 
 /// One thing that is different at one path. Printed, it is one line, or a line and a short indented excerpt below;
 /// how much of it was cut is said.
@@ -38,9 +37,9 @@ pub enum Change {
     /// A file of other bytes.
     Bytes {
         /// In the first tree.
-        before: Data,
+        before: FileBytes,
         /// In the second.
-        after: Data,
+        after: FileBytes,
     },
     /// A symbolic link to somewhere else.
     Target {
@@ -136,22 +135,22 @@ fn compare_nodes(before: &Node, after: &Node, add: &mut impl FnMut(Change)) {
     }
 }
 
-/// The names of each file that has several, by the number of the group.
-struct Names<'a>(BTreeMap<u32, BTreeSet<&'a PathBuf>>);
+/// The names of each file that has several, by the first of them.
+struct Names<'a>(BTreeMap<&'a Path, BTreeSet<&'a PathBuf>>);
 
 impl<'a> Names<'a> {
     fn of(tree: &'a Tree) -> Self {
-        let mut groups: BTreeMap<u32, BTreeSet<&PathBuf>> = BTreeMap::new();
+        let mut groups: BTreeMap<&Path, BTreeSet<&PathBuf>> = BTreeMap::new();
         for (path, node) in &tree.nodes {
-            if let Some(group) = node.hard_link {
-                groups.entry(group).or_default().insert(path);
+            if let Some(first) = &node.hard_link {
+                groups.entry(first).or_default().insert(path);
             }
         }
         Names(groups)
     }
 
     fn besides(&self, path: &Path, node: &Node) -> BTreeSet<PathBuf> {
-        let group = node.hard_link.and_then(|number| self.0.get(&number));
+        let group = node.hard_link.as_deref().and_then(|first| self.0.get(first));
         group
             .into_iter()
             .flatten()
@@ -175,7 +174,9 @@ impl Display for Shown<'_> {
 
 fn describe(kind: &NodeKind) -> String {
     match kind {
-        NodeKind::File(data) => format!("a file of {}", bytes::count(data.len(), "byte")),
+        NodeKind::File(content) => {
+            format!("a file of {}", bytes::count(content.len() as usize, "byte"))
+        }
         NodeKind::Folder => "a folder".into(),
         NodeKind::Link(target) => format!("a symbolic link to {}", Shown(target)),
         NodeKind::Fifo => "a named pipe".into(),
@@ -231,7 +232,7 @@ impl Display for Difference {
                 write!(f, "{path}: {} became {}", describe(before), describe(after))
             }
             Change::Bytes { before, after } => {
-                write!(f, "{path}: {}", compare_bytes(before, after))
+                write!(f, "{path}: {}", compare_contents(before, after))
             }
             Change::Target { before, after } => {
                 write!(f, "{path}: points to {}, before to {}", Shown(after), Shown(before))

@@ -4,27 +4,33 @@ use std::collections::{BTreeMap, HashMap};
 use std::hash::Hash;
 use std::path::{Path, PathBuf};
 
-use crate::op::Data;
+use crate::digest::{self, Digest, Encoder};
+use crate::shared::SharedMap;
 
 mod acl;
+mod content;
 mod diff;
 mod model;
 mod reach;
 mod snapshot;
 
-pub use diff::{Change, Difference, compare_bytes, difference};
+pub use content::{FileBytes, TooLong};
+pub use diff::{Change, Difference, compare_bytes, compare_contents, difference};
 pub use model::{Inode, Misfit, Model, unaccounted};
 pub(crate) use reach::Top;
 pub use snapshot::{SnapshotError, read, read_around, read_own, write_out};
 
-/// A tree is kept in memory with all of its bytes, holes too, so that no folder with more than this is read.
+/// A tree is kept in memory with all of its bytes, so that no folder with more than this is read; holes do not count.
 pub const BYTES_MAX: u64 = 1 << 30;
 
 /// A folder and all below it. Keys are relative; the folder itself is the empty path.
+///
+/// Copies share all that they have in common, and so do their digests: a tree for each moment of a run costs what the
+/// moments changed.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Tree {
     /// Every entry by its path.
-    pub nodes: BTreeMap<PathBuf, Node>,
+    pub nodes: SharedMap<PathBuf, Node>,
 }
 
 /// One entry of a tree.
@@ -38,8 +44,8 @@ pub struct Node {
     pub uid: u32,
     /// Group.
     pub gid: u32,
-    /// Names of one file share a number (the position of the first of them in path order); `None` with one name.
-    pub hard_link: Option<u32>,
+    /// Names of one file share the first of them in path order; `None` with one name.
+    pub hard_link: Option<PathBuf>,
     /// Extended attributes of the `user.` space.
     pub xattrs: BTreeMap<String, Vec<u8>>,
 }
@@ -48,7 +54,7 @@ pub struct Node {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum NodeKind {
     /// A regular file.
-    File(Data),
+    File(FileBytes),
     /// A folder.
     Folder,
     /// A symbolic link and what it points to.
@@ -67,41 +73,36 @@ pub enum NodeKind {
 }
 
 impl Node {
-    /// Equal but for the number that names of one file share, which another name alone can change.
+    /// Equal but for the name that names of one file share, which another name alone can change.
     pub fn is_like(&self, other: &Node) -> bool {
         Node { hard_link: None, ..self.clone() } == Node { hard_link: None, ..other.clone() }
     }
 }
 
 impl Tree {
-    /// Builds a tree from entries that each come with the identity of their inode, and numbers the hard links:
-    /// entries of equal identity are names of one file. The numbers that the nodes come with are ignored, and
-    /// folders never share one.
+    /// Builds a tree from entries that each come with the identity of their inode, and tells of hard links: entries of
+    /// equal identity are names of one file. What the nodes say of that themselves is ignored, and folders never
+    /// share an inode.
     pub fn from_identities<K: Hash + Eq>(
         entries: impl IntoIterator<Item = (PathBuf, Node, K)>,
     ) -> Tree {
         let sorted: BTreeMap<PathBuf, (Node, K)> =
             entries.into_iter().map(|(path, node, identity)| (path, (node, identity))).collect();
-        // The position of the first name, and how many names there are.
-        let mut names: HashMap<&K, (u32, u32)> = HashMap::new();
-        for (position, (node, identity)) in (0u32..).zip(sorted.values()) {
+        // The first name, and how many names there are.
+        let mut names: HashMap<&K, (&PathBuf, u32)> = HashMap::new();
+        for (path, (node, identity)) in &sorted {
             if node.kind != NodeKind::Folder {
-                names.entry(identity).or_insert((position, 0)).1 += 1;
+                names.entry(identity).or_insert((path, 0)).1 += 1;
             }
         }
-        let numbers: Vec<Option<u32>> = sorted
-            .values()
-            .map(|(node, identity)| match names.get(identity) {
-                Some((first, count)) if *count > 1 && node.kind != NodeKind::Folder => Some(*first),
-                _ => None,
-            })
-            .collect();
-        let nodes = sorted
-            .into_iter()
-            .zip(numbers)
-            .map(|((path, (node, _)), hard_link)| (path, Node { hard_link, ..node }))
-            .collect();
-        Tree { nodes }
+        let shared = |node: &Node, identity| {
+            let (first, count) = names.get(identity).filter(|_| node.kind != NodeKind::Folder)?;
+            (*count > 1).then(|| (*first).clone())
+        };
+        let with_names = sorted.iter().map(|(path, (node, identity))| {
+            (path.clone(), Node { hard_link: shared(node, identity), ..node.clone() })
+        });
+        Tree { nodes: with_names.collect() }
     }
 
     /// The entry at a relative path, links not followed.
@@ -109,66 +110,72 @@ impl Tree {
         self.nodes.get(path)
     }
 
-    /// A hash of everything in the tree: equal trees have equal hashes, and different trees different ones.
-    pub fn hash(&self) -> [u8; 32] {
-        let mut hasher = Encoder(blake3::Hasher::new());
-        hasher.number(self.nodes.len() as u64);
+    /// What is at a path and below it.
+    pub fn below<'a>(&'a self, path: &'a Path) -> impl Iterator<Item = (&'a Path, &'a Node)> {
+        let from = self.nodes.starting_at(path).map(|(path, node)| (path.as_path(), node));
+        from.take_while(move |(below, _)| below.starts_with(path))
+    }
+
+    /// The same tree, with all that it has in common with another one shared with that.
+    pub fn sharing(&self, other: &Tree) -> Tree {
+        let mut nodes = other.nodes.clone();
+        nodes.retain(|path, _| self.nodes.contains_key(path));
         for (path, node) in &self.nodes {
-            hasher.path(path);
-            hasher.node(node);
+            let kind = match (&node.kind, other.get(path).map(|other| &other.kind)) {
+                (NodeKind::File(own), Some(NodeKind::File(other))) => {
+                    NodeKind::File(own.sharing(other))
+                }
+                _ => node.kind.clone(),
+            };
+            if other.get(path) != Some(node) {
+                nodes.insert(path.clone(), Node { kind, ..node.clone() });
+            }
         }
-        *hasher.0.finalize().as_bytes()
+        Tree { nodes }
+    }
+
+    /// A hash of everything in the tree: equal trees have equal hashes, and different trees different ones (see
+    /// [`crate::digest`]).
+    ///
+    /// It is made of the hashes of entries, and those of files of the hashes of their blocks, all of which are kept, so
+    /// that it costs what was changed since another tree of which this is a copy was hashed.
+    pub fn hash(&self) -> digest::Hash {
+        let mut encoder = Encoder::new(digest::Kind::Tree);
+        encoder.digest(self.nodes.digest());
+        encoder.finish()
     }
 }
 
-/// Feeds values to a hash so that no two sequences of values give the same bytes: all that varies in length is
-/// led by its length, and all that varies in kind by a tag.
-struct Encoder(blake3::Hasher);
-
-impl Encoder {
-    fn number(&mut self, number: u64) {
-        self.0.update(&number.to_le_bytes());
-    }
-
-    fn bytes(&mut self, bytes: &[u8]) {
-        self.number(bytes.len() as u64);
-        self.0.update(bytes);
-    }
-
-    /// By components, since paths that differ in doubled slashes alone are equal.
-    fn path(&mut self, path: &Path) {
-        self.number(path.components().count() as u64);
-        for component in path.components() {
-            self.bytes(component.as_os_str().as_encoded_bytes());
-        }
-    }
-
-    fn node(&mut self, node: &Node) {
-        match &node.kind {
-            NodeKind::File(data) => {
-                self.number(0);
-                self.bytes(data);
+impl Digest for Node {
+    fn feed(&self, into: &mut Encoder) {
+        match &self.kind {
+            NodeKind::File(content) => {
+                into.number(0);
+                content.feed(into);
             }
-            NodeKind::Folder => self.number(1),
+            NodeKind::Folder => into.number(1),
             NodeKind::Link(target) => {
-                self.number(2);
-                self.path(target);
+                into.number(2);
+                into.path(target);
             }
-            NodeKind::Fifo => self.number(3),
-            NodeKind::Socket => self.number(4),
+            NodeKind::Fifo => into.number(3),
+            NodeKind::Socket => into.number(4),
             NodeKind::Device { block, number } => {
-                self.number(if *block { 5 } else { 6 });
-                self.number(*number);
+                into.number(if *block { 5 } else { 6 });
+                into.number(*number);
             }
         }
-        for number in [node.mode, node.uid, node.gid] {
-            self.number(number.into());
+        for number in [self.mode, self.uid, self.gid] {
+            into.number(number.into());
         }
-        self.number(node.hard_link.map_or(0, |position| u64::from(position) + 1));
-        self.number(node.xattrs.len() as u64);
-        for (name, value) in &node.xattrs {
-            self.bytes(name.as_bytes());
-            self.bytes(value);
+        into.number(self.hard_link.is_some().into());
+        if let Some(first) = &self.hard_link {
+            into.path(first);
+        }
+        into.number(self.xattrs.len() as u64);
+        for (name, value) in &self.xattrs {
+            into.bytes(name.as_bytes());
+            into.bytes(value);
         }
     }
 }

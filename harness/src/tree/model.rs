@@ -3,14 +3,22 @@
 //! The model holds inodes and names apart, as a file system does, so that hard links, files that are open and have
 //! no name, and renames of what is open come out right. It knows nothing of descriptors: the log's [`FileId`]s are
 //! bound to inodes at their first mention.
+//!
+//! Beside them it keeps the tree that they are, up to date by what each op changes. All of it is shared with copies.
 
 use std::collections::{BTreeMap, HashMap};
-use std::ffi::{OsStr, OsString};
-use std::path::{Component, Path, PathBuf};
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
 
+use self::allocate::allocate;
 use super::acl::{ACCESS_LIST, mode_with_list};
-use super::{BYTES_MAX, Node, NodeKind, Tree};
+use super::{FileBytes, Node, NodeKind, Tree};
 use crate::op::{Event, FileId, Op, OpKind, What};
+use crate::shared::SharedMap;
+
+mod allocate;
+mod look;
+mod names;
 
 /// The number of an inode within one model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -19,10 +27,13 @@ pub struct Inode(usize);
 /// A file system in memory.
 #[derive(Debug, Clone)]
 pub struct Model {
-    inodes: Vec<Entry>,
-    files: HashMap<FileId, Inode>,
+    /// What has a name, or is open.
+    inodes: SharedMap<Inode, Entry>,
+    files: SharedMap<FileId, Inode>,
     /// Where an inode without a name was last seen: a file can be removed before the log first mentions its id.
-    removed: HashMap<PathBuf, Inode>,
+    removed: SharedMap<PathBuf, Inode>,
+    /// What all of it is.
+    tree: Tree,
 }
 
 /// The log does not fit the tree: the tracer and the disk disagree about what was there.
@@ -46,27 +57,25 @@ struct Entry {
     uid: u32,
     gid: u32,
     xattrs: BTreeMap<String, Vec<u8>>,
+    /// The folders that it is in, with its name there.
+    names: SharedMap<(Inode, OsString), ()>,
 }
 
 #[derive(Debug, Clone)]
 enum Body {
-    File(std::sync::Arc<Vec<u8>>),
-    Folder(BTreeMap<OsString, Inode>),
+    File(FileBytes),
+    Folder(SharedMap<OsString, Inode>),
     Link(PathBuf),
     Other(NodeKind),
 }
 
 const ROOT: Inode = Inode(0);
-/// As many links as Linux follows in one look-up (`MAXSYMLINKS`, include/linux/namei.h).
-const LINKS_FOLLOWED_MAX: usize = 40;
 
-const KEEP_SIZE: i32 = 0x01;
-const PUNCH_HOLE: i32 = 0x02;
-const COLLAPSE_RANGE: i32 = 0x08;
-const ZERO_RANGE: i32 = 0x10;
-const INSERT_RANGE: i32 = 0x20;
-
+/// An op cannot be: where, and why.
 type Result<T> = std::result::Result<T, (PathBuf, &'static str)>;
+
+const NOT_THERE: &str = "no such file";
+const TOO_LONG: &str = "longer than a file can be";
 
 /// What a run left at `after` that its log does not account for, in words; `None` where log and disk agree.
 pub fn unaccounted(before: &Tree, events: &[Event], after: &Tree) -> Option<String> {
@@ -82,24 +91,34 @@ pub fn unaccounted(before: &Tree, events: &[Event], after: &Tree) -> Option<Stri
 impl Model {
     /// The model of a tree.
     pub fn new(tree: &Tree) -> Model {
-        let folder = Entry::new(Body::Folder(BTreeMap::new()), 0o755, (0, 0));
-        let mut model =
-            Model { inodes: vec![folder], files: HashMap::new(), removed: HashMap::new() };
-        let mut groups: HashMap<u32, Inode> = HashMap::new();
+        let mut model = Model {
+            inodes: SharedMap::new(),
+            files: SharedMap::new(),
+            removed: SharedMap::new(),
+            tree: tree.clone(),
+        };
+        let top = tree.get(Path::new("")).map(Entry::of);
+        model.add(top.unwrap_or_else(|| Entry::new(Body::Folder(SharedMap::new()), 0o755, (0, 0))));
+        if tree.get(Path::new("")).is_none() {
+            model.show(ROOT);
+        }
+        let mut groups: HashMap<&Path, Inode> = HashMap::new();
+        // The folder that the last entry was in: a tree's keys are sorted.
+        let mut last = (Path::new(""), Some(ROOT));
         for (path, node) in &tree.nodes {
-            let entry = Entry::of(node);
-            if path.as_os_str().is_empty() {
-                model.inodes[0] = entry;
+            let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else {
                 continue;
+            };
+            let first = node.hard_link.as_deref();
+            let known = first.and_then(|first| groups.get(first).copied());
+            let inode = known.unwrap_or_else(|| model.add(Entry::of(node)));
+            groups.extend(first.map(|first| (first, inode)));
+            if last.0 != folder {
+                last = (folder, model.find(folder));
             }
-            let known = node.hard_link.and_then(|group| groups.get(&group).copied());
-            let inode = known.unwrap_or_else(|| model.add(entry));
-            if let Some(group) = node.hard_link {
-                groups.insert(group, inode);
-            }
-            // A tree's keys are sorted, so that a folder comes before what is in it.
-            let named = model.name(path, inode);
-            debug_assert!(named.is_ok(), "a tree holds a path without its folder");
+            // A sorted tree has a folder before what is in it.
+            let named = last.1.is_some_and(|folder| model.enter(folder, name.to_owned(), inode));
+            debug_assert!(named, "a tree holds a path without its folder");
         }
         model
     }
@@ -135,46 +154,35 @@ impl Model {
     fn change(&mut self, kind: &OpKind) -> Result<()> {
         match kind {
             OpKind::Create { file, path, mode, owner } => {
-                let inode = self.add(Entry::new(Body::File(Default::default()), *mode, *owner));
+                let inode = self.add(Entry::new(Body::File(FileBytes::default()), *mode, *owner));
                 self.files.insert(*file, inode);
-                path.as_ref().map_or(Ok(()), |path| self.name_new(path, inode))
+                path.as_ref().map_or(Ok(()), |path| self.attach_new(path, inode))
             }
             OpKind::Write { file, path, offset, data, .. } => {
-                let start = *offset as usize;
-                let end = fitting(offset.saturating_add(data.len() as u64))
-                    .map_err(|what| (path.clone(), what))?;
-                let bytes = self.bytes_mut(*file, path)?;
-                if bytes.len() < end {
-                    bytes.resize(end, 0);
-                }
-                bytes[start..end].copy_from_slice(data);
-                Ok(())
+                let write = |content: &mut FileBytes| content.write(*offset, data);
+                self.rewrite(*file, path, |content| write(content).map_err(|_| TOO_LONG))
             }
             OpKind::Truncate { file, path, size, .. } => {
-                let size = fitting(*size).map_err(|what| (path.clone(), what))?;
-                self.bytes_mut(*file, path)?.resize(size, 0);
-                Ok(())
+                self.rewrite(*file, path, |content| content.resize(*size).map_err(|_| TOO_LONG))
             }
             OpKind::Allocate { file, path, mode, offset, len } => {
-                let bytes = self.bytes_mut(*file, path)?;
-                allocate(bytes, *mode, *offset as usize, *len as usize)
-                    .map_err(|what| (path.clone(), what))
+                self.rewrite(*file, path, |content| allocate(content, *mode, *offset, *len))
             }
             OpKind::Rename { from, to, exchange, .. } => self.rename(from, to, *exchange),
             OpKind::Link { file, from, to } => {
                 let inode = self
                     .bind(*file, from.as_deref().unwrap_or(to))
-                    .ok_or((to.clone(), "no such file"))?;
-                self.name_new(to, inode)
+                    .ok_or((to.clone(), NOT_THERE))?;
+                self.attach_new(to, inode)
             }
             OpKind::Symlink { target, path, owner } => {
                 let inode = self.add(Entry::new(Body::Link(target.clone()), 0o777, *owner));
-                self.name_new(path, inode)
+                self.attach_new(path, inode)
             }
-            OpKind::Unlink { path } | OpKind::Rmdir { path } => self.unname(path),
+            OpKind::Unlink { path } | OpKind::Rmdir { path } => self.detach(path),
             OpKind::Mkdir { path, mode, owner } => {
-                let inode = self.add(Entry::new(Body::Folder(BTreeMap::new()), *mode, *owner));
-                self.name_new(path, inode)
+                let inode = self.add(Entry::new(Body::Folder(SharedMap::new()), *mode, *owner));
+                self.attach_new(path, inode)
             }
             OpKind::Mknod { path, mode, device, owner } => {
                 let body = match mode & 0o170000 {
@@ -182,10 +190,10 @@ impl Model {
                     0o140000 => Body::Other(NodeKind::Socket),
                     0o060000 => Body::Other(NodeKind::Device { block: true, number: *device }),
                     0o020000 => Body::Other(NodeKind::Device { block: false, number: *device }),
-                    _ => Body::File(Default::default()),
+                    _ => Body::File(FileBytes::default()),
                 };
                 let inode = self.add(Entry::new(body, mode & 0o7777, *owner));
-                self.name_new(path, inode)
+                self.attach_new(path, inode)
             }
             OpKind::Chmod { .. } | OpKind::Chown { .. } | OpKind::Xattr { .. } => {
                 self.change_attributes(kind)
@@ -203,151 +211,38 @@ impl Model {
     fn change_attributes(&mut self, kind: &OpKind) -> Result<()> {
         match kind {
             OpKind::Chmod { path, file, mode } => {
-                self.entry_mut(*file, path)?.mode = mode & 0o7777;
-                Ok(())
+                self.change_entry(*file, path, |entry| entry.mode = mode & 0o7777)
             }
             OpKind::Chown { path, file, uid, gid, mode } => {
-                let entry = self.entry_mut(*file, path)?;
-                (entry.uid, entry.gid, entry.mode) = (*uid, *gid, mode & 0o7777);
-                Ok(())
+                self.change_entry(*file, path, |entry| {
+                    (entry.uid, entry.gid, entry.mode) = (*uid, *gid, mode & 0o7777);
+                })
             }
             OpKind::Xattr { path, file, name, value } => {
-                let entry = self.entry_mut(*file, path)?;
-                match value {
+                self.change_entry(*file, path, |entry| match value {
                     Some(list) if name == ACCESS_LIST => {
                         entry.mode = mode_with_list(entry.mode, list).unwrap_or(entry.mode);
-                        None
                     }
                     // A tree holds attributes of users alone.
-                    _ if !name.starts_with("user.") => None,
-                    Some(value) => entry.xattrs.insert(name.clone(), value.clone()),
-                    None => entry.xattrs.remove(name),
-                };
-                Ok(())
+                    _ if !name.starts_with("user.") => {}
+                    Some(value) => _ = entry.xattrs.insert(name.clone(), value.clone()),
+                    None => _ = entry.xattrs.remove(name),
+                })
             }
             _ => Ok(()),
         }
     }
 
-    fn rename(&mut self, from: &Path, to: &Path, exchange: bool) -> Result<()> {
-        let moved = self.find(from).ok_or_else(|| (from.to_owned(), "no such file"))?;
-        let replaced = self.find(to);
-        if replaced == Some(moved) {
-            return Ok(()); // Two names of one file: rename(2) does nothing.
-        }
-        self.unname(from)?;
-        if let Some(other) = replaced {
-            self.unname(to)?;
-            if exchange {
-                self.name(from, other)?;
-            }
-        }
-        self.removed.remove(from);
-        self.name(to, moved)
-    }
-
-    /// The inode at a path, no link followed.
-    pub fn find(&self, path: &Path) -> Option<Inode> {
-        path.components().try_fold(ROOT, |at, component| {
-            match (&self.inodes[at.0].body, component) {
-                (Body::Folder(names), Component::Normal(name)) => names.get(name).copied(),
-                _ => None,
-            }
-        })
-    }
-
-    /// The inode at a path, links followed as long as they stay inside the watched folder; `seen` is the absolute
-    /// path at which the programs see that folder.
-    pub fn resolve(&self, path: &Path, seen: &Path) -> Option<Inode> {
-        self.find(&self.resolve_path(path, seen)?)
-    }
-
-    /// Where a path leads with all links followed; there need not be anything. `None` where it leaves the watched
-    /// folder, goes through what is no folder, or goes round in circles.
-    pub fn resolve_path(&self, path: &Path, seen: &Path) -> Option<PathBuf> {
-        let mut left: Vec<OsString> = parts(path)?;
-        left.reverse();
-        let mut trail = vec![(PathBuf::new(), ROOT)];
-        let mut followed = 0;
-        while let Some(name) = left.pop() {
-            let (at, folder) = trail.last()?;
-            let Body::Folder(names) = &self.inodes[folder.0].body else {
-                return None;
-            };
-            if name == ".." {
-                trail.pop();
-                trail.last()?;
-                continue;
-            }
-            let here = at.join(&name);
-            let Some(inode) = names.get(&name) else {
-                return Some(left.iter().rev().fold(here, |path, name| path.join(name)));
-            };
-            let Body::Link(target) = &self.inodes[inode.0].body else {
-                trail.push((here, *inode));
-                continue;
-            };
-            followed += 1;
-            if followed > LINKS_FOLLOWED_MAX {
-                return None;
-            }
-            let inside = target.strip_prefix(seen).ok();
-            if inside.is_some() {
-                trail.truncate(1);
-            }
-            left.extend(parts(inside.unwrap_or(target))?.into_iter().rev());
-        }
-        trail.pop().map(|(path, _)| path)
-    }
-
-    /// The inode that a file id of the log stands for, once the log has mentioned it.
-    pub fn inode(&self, file: FileId) -> Option<Inode> {
-        self.files.get(&file).copied()
-    }
-
-    /// The bytes of a regular file.
-    pub fn bytes(&self, inode: Inode) -> Option<&[u8]> {
-        match &self.inodes[inode.0].body {
-            Body::File(bytes) => Some(bytes),
-            _ => None,
-        }
-    }
-
-    /// What a symbolic link points to.
-    pub fn target(&self, inode: Inode) -> Option<&Path> {
-        match &self.inodes[inode.0].body {
-            Body::Link(target) => Some(target),
-            _ => None,
-        }
-    }
-
-    /// The names in a folder, sorted.
-    pub fn names(&self, inode: Inode) -> Option<impl Iterator<Item = (&OsStr, Inode)>> {
-        match &self.inodes[inode.0].body {
-            Body::Folder(names) => {
-                Some(names.iter().map(|(name, inode)| (name.as_os_str(), *inode)))
-            }
-            _ => None,
-        }
-    }
-
     /// The tree that the model stands at.
     pub fn tree(&self) -> Tree {
-        let mut entries = Vec::new();
-        let mut open = vec![(PathBuf::new(), ROOT)];
-        while let Some((path, inode)) = open.pop() {
-            let entry = &self.inodes[inode.0];
-            if let Body::Folder(children) = &entry.body {
-                open.extend(children.iter().map(|(name, inode)| (path.join(name), *inode)));
-            }
-            entries.push((path, entry.node(), inode));
-        }
-        Tree::from_identities(entries)
+        self.tree.clone()
     }
 
     fn add(&mut self, entry: Entry) -> Inode {
-        self.inodes.push(entry);
-        Inode(self.inodes.len() - 1)
+        // Inodes are never taken out.
+        let inode = Inode(self.inodes.len());
+        self.inodes.insert(inode, entry);
+        inode
     }
 
     fn bind(&mut self, file: FileId, path: &Path) -> Option<Inode> {
@@ -359,125 +254,61 @@ impl Model {
         Some(inode)
     }
 
-    fn folder_mut(&mut self, path: &Path) -> Result<&mut BTreeMap<OsString, Inode>> {
-        let parent = path.parent().unwrap_or(Path::new(""));
-        let inode = self.find(parent).ok_or_else(|| (parent.to_owned(), "no such folder"))?;
-        match &mut self.inodes[inode.0].body {
-            Body::Folder(names) => Ok(names),
-            _ => Err((parent.to_owned(), "not a folder")),
-        }
+    /// Changes what is in a file.
+    fn rewrite(
+        &mut self,
+        file: FileId,
+        path: &Path,
+        change: impl FnOnce(&mut FileBytes) -> std::result::Result<(), &'static str>,
+    ) -> Result<()> {
+        let changed = |entry: &mut Entry| match &mut entry.body {
+            Body::File(content) => change(content),
+            _ => Err("not a regular file"),
+        };
+        let inode = self.bind(file, path).ok_or_else(|| (path.to_owned(), NOT_THERE))?;
+        let changed = self.inodes.update(&inode, changed).unwrap_or(Err(NOT_THERE));
+        self.show(inode);
+        changed.map_err(|what| (path.to_owned(), what))
     }
 
-    fn name(&mut self, path: &Path, inode: Inode) -> Result<()> {
-        let name = path.file_name().ok_or_else(|| (path.to_owned(), "no name"))?.to_owned();
-        self.folder_mut(path)?.insert(name, inode);
-        Ok(())
-    }
-
-    fn name_new(&mut self, path: &Path, inode: Inode) -> Result<()> {
-        if self.find(path).is_some() {
-            return Err((path.to_owned(), "there is one already"));
-        }
-        self.name(path, inode)
-    }
-
-    fn unname(&mut self, path: &Path) -> Result<()> {
-        let name = path.file_name().ok_or_else(|| (path.to_owned(), "no name"))?.to_owned();
-        let inode = self
-            .folder_mut(path)?
-            .remove(&name)
-            .ok_or_else(|| (path.to_owned(), "no such file"))?;
-        self.removed.insert(path.to_owned(), inode);
-        Ok(())
-    }
-
-    fn bytes_mut(&mut self, file: FileId, path: &Path) -> Result<&mut Vec<u8>> {
-        let inode = self.bind(file, path).ok_or_else(|| (path.to_owned(), "no such file"))?;
-        match &mut self.inodes[inode.0].body {
-            Body::File(bytes) => Ok(std::sync::Arc::make_mut(bytes)),
-            _ => Err((path.to_owned(), "not a regular file")),
-        }
-    }
-
-    fn entry_mut(&mut self, file: Option<FileId>, path: &Path) -> Result<&mut Entry> {
+    /// Changes what is said of anything.
+    fn change_entry(
+        &mut self,
+        file: Option<FileId>,
+        path: &Path,
+        change: impl FnOnce(&mut Entry),
+    ) -> Result<()> {
         let inode = match file {
             Some(file) => self.bind(file, path),
             None => self.find(path),
         };
-        let inode = inode.ok_or_else(|| (path.to_owned(), "no such file"))?;
-        Ok(&mut self.inodes[inode.0])
+        let inode = inode.ok_or_else(|| (path.to_owned(), NOT_THERE))?;
+        self.inodes.update(&inode, change);
+        self.show(inode);
+        Ok(())
     }
-}
-
-/// The components of a relative path as a look-up takes them; `None` for an absolute one, which leaves the folder.
-fn parts(path: &Path) -> Option<Vec<OsString>> {
-    path.components()
-        .filter(|component| !matches!(component, Component::CurDir))
-        .map(|component| match component {
-            Component::Normal(name) => Some(name.to_owned()),
-            Component::ParentDir => Some(OsString::from("..")),
-            _ => None,
-        })
-        .collect()
-}
-
-/// A size that a file in memory may have.
-fn fitting(size: u64) -> std::result::Result<usize, &'static str> {
-    if size <= BYTES_MAX { Ok(size as usize) } else { Err("larger than what a tree may hold") }
-}
-
-/// What `fallocate(2)` does to the bytes, by its mode.
-fn allocate(
-    bytes: &mut Vec<u8>,
-    mode: i32,
-    offset: usize,
-    len: usize,
-) -> std::result::Result<(), &'static str> {
-    // A hole may reach beyond all ends.
-    let end = offset.saturating_add(len);
-    if mode & COLLAPSE_RANGE != 0 {
-        if end >= bytes.len() {
-            return Err("the collapsed range reaches the end of the file");
-        }
-        bytes.drain(offset..end);
-        return Ok(());
-    }
-    if mode & INSERT_RANGE != 0 {
-        if offset >= bytes.len() {
-            return Err("the inserted range begins at the end of the file");
-        }
-        fitting(bytes.len().saturating_add(len) as u64)?;
-        bytes.splice(offset..offset, std::iter::repeat_n(0, len));
-        return Ok(());
-    }
-    if mode & KEEP_SIZE == 0 && bytes.len() < end {
-        bytes.resize(fitting(end as u64)?, 0);
-    }
-    if mode & (PUNCH_HOLE | ZERO_RANGE) != 0 {
-        let until = end.min(bytes.len());
-        bytes[offset.min(until)..until].fill(0);
-    }
-    Ok(())
 }
 
 impl Entry {
     fn new(body: Body, mode: u32, (uid, gid): (u32, u32)) -> Entry {
-        Entry { body, mode: mode & 0o7777, uid, gid, xattrs: BTreeMap::new() }
+        let (xattrs, names) = (BTreeMap::new(), SharedMap::new());
+        Entry { body, mode: mode & 0o7777, uid, gid, xattrs, names }
     }
 
     fn of(node: &Node) -> Entry {
         let body = match &node.kind {
-            NodeKind::File(bytes) => Body::File(std::sync::Arc::new(bytes.to_vec())),
-            NodeKind::Folder => Body::Folder(BTreeMap::new()),
+            NodeKind::File(content) => Body::File(content.clone()),
+            NodeKind::Folder => Body::Folder(SharedMap::new()),
             NodeKind::Link(target) => Body::Link(target.clone()),
             other => Body::Other(other.clone()),
         };
-        Entry { body, mode: node.mode, uid: node.uid, gid: node.gid, xattrs: node.xattrs.clone() }
+        let xattrs = node.xattrs.clone();
+        Entry { xattrs, ..Entry::new(body, node.mode, (node.uid, node.gid)) }
     }
 
     fn node(&self) -> Node {
         let kind = match &self.body {
-            Body::File(bytes) => NodeKind::File(bytes.as_slice().into()),
+            Body::File(content) => NodeKind::File(content.clone()),
             Body::Folder(_) => NodeKind::Folder,
             Body::Link(target) => NodeKind::Link(target.clone()),
             Body::Other(kind) => kind.clone(),

@@ -2,16 +2,17 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs;
-use std::io::{self, Read, Write};
+use std::io;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Component, Path, PathBuf};
 
 use nix::sys::stat::{Mode, SFlag, mknod};
 
 use super::reach::{Folder, Top};
-use super::{BYTES_MAX, Node, NodeKind, Tree};
-use crate::op::Data;
+use super::{BYTES_MAX, FileBytes, Node, NodeKind, Tree};
 use crate::sys::xattr;
+
+mod sparse;
 
 /// A tree could not be read or written.
 #[derive(Debug, thiserror::Error)]
@@ -35,8 +36,8 @@ type Inode = (u64, u64);
 
 /// Reads the folder at `root` and all below it.
 ///
-/// Nothing is followed and nothing but regular files is opened. Files with holes are read as the bytes that a
-/// program would read. Of the extended attributes only those of the `user.` space are taken.
+/// Nothing is followed and nothing but regular files is opened. Holes stay holes, where the file system tells of them,
+/// and take no time and no memory. Of the extended attributes only those of the `user.` space are taken.
 ///
 /// # Errors
 ///
@@ -135,7 +136,7 @@ struct Reader<'a> {
     closed: Vec<(PathBuf, u32)>,
     entries: Vec<(PathBuf, Node, Inode)>,
     /// Content of files that have several names, so that it is read and kept once.
-    contents: HashMap<Inode, Data>,
+    contents: HashMap<Inode, FileBytes>,
 }
 
 impl Drop for Reader<'_> {
@@ -215,28 +216,27 @@ impl Reader<'_> {
         })
     }
 
-    fn content(&mut self, spot: &Spot, metadata: &fs::Metadata) -> Result<Data, SnapshotError> {
+    fn content(
+        &mut self,
+        spot: &Spot,
+        metadata: &fs::Metadata,
+    ) -> Result<FileBytes, SnapshotError> {
         let identity = (metadata.dev(), metadata.ino());
-        if let Some(data) = self.contents.get(&identity) {
-            return Ok(data.clone());
+        if let Some(content) = self.contents.get(&identity) {
+            return Ok(content.clone());
         }
-        self.room = self.room.checked_sub(metadata.len()).ok_or_else(|| {
-            let what = format!("with it, the files here hold more than {BYTES_MAX} bytes");
-            spot.failed("read")(io::Error::new(io::ErrorKind::FileTooLarge, what))
-        })?;
         // The flags only matter if another program put something else there since the look at its kind.
-        let mut file = fs::OpenOptions::new()
+        let file = fs::OpenOptions::new()
             .read(true)
             .custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_NOCTTY)
             .open(&spot.at)
             .map_err(spot.failed("read"))?;
-        let mut bytes = Vec::new();
-        file.read_to_end(&mut bytes).map_err(spot.failed("read"))?;
-        let data = Data::from(bytes);
+        let content = sparse::read(&file, metadata, &mut self.room);
+        let content = content.map_err(spot.failed("read"))?;
         if metadata.nlink() > 1 {
-            self.contents.insert(identity, data.clone());
+            self.contents.insert(identity, content.clone());
         }
-        Ok(data)
+        Ok(content)
     }
 }
 
@@ -289,12 +289,13 @@ fn user_attributes(spot: &Spot) -> Result<BTreeMap<String, Vec<u8>>, SnapshotErr
 pub fn write_out(tree: &Tree, root: &Path) -> Result<(), SnapshotError> {
     let mut place = Place::open(root, "write")?;
     // The first name of each file that has several.
-    let mut first_names: HashMap<u32, &Path> = HashMap::new();
+    let mut first_names: HashMap<&Path, &Path> = HashMap::new();
+    let mut folders = Vec::new();
     for (path, node) in &tree.nodes {
         check(tree, path)?;
         let spot = place.spot(path, "write")?;
-        if let Some(group) = node.hard_link {
-            if let Some(first) = first_names.get(&group) {
+        if let Some(group) = node.hard_link.as_deref() {
+            if let Some(first) = first_names.get(group) {
                 let first = place.spot(first, "link")?;
                 fs::hard_link(&first.at, &spot.at).map_err(spot.failed("link"))?;
                 continue;
@@ -304,15 +305,15 @@ pub fn write_out(tree: &Tree, root: &Path) -> Result<(), SnapshotError> {
         if !path.as_os_str().is_empty() {
             create(node, &spot)?;
         }
-        if node.kind != NodeKind::Folder {
+        if node.kind == NodeKind::Folder {
+            folders.push((path, node));
+        } else {
             set_metadata(node, &spot)?;
         }
     }
     // Last and from below, since a mode can forbid what was still to be done inside.
-    for (path, node) in tree.nodes.iter().rev() {
-        if node.kind == NodeKind::Folder {
-            set_metadata(node, &place.spot(path, "write")?)?;
-        }
+    for (path, node) in folders.into_iter().rev() {
+        set_metadata(node, &place.spot(path, "write")?)?;
     }
     Ok(())
 }
@@ -322,13 +323,13 @@ fn check(tree: &Tree, path: &Path) -> Result<(), SnapshotError> {
     let reject =
         |why: &str| failed("write", path)(io::Error::new(io::ErrorKind::InvalidInput, why));
     if path.as_os_str().is_empty() {
-        let folder = tree.nodes.get(path).is_some_and(|node| node.kind == NodeKind::Folder);
+        let folder = tree.get(path).is_some_and(|node| node.kind == NodeKind::Folder);
         return if folder { Ok(()) } else { Err(reject("the top of a tree is a folder")) };
     }
     if !path.components().all(|part| matches!(part, Component::Normal(_))) {
         return Err(reject("a path of a tree is relative and has no `.` or `..`"));
     }
-    match path.parent().and_then(|parent| tree.nodes.get(parent)) {
+    match path.parent().and_then(|parent| tree.get(parent)) {
         Some(parent) if parent.kind == NodeKind::Folder => Ok(()),
         None if path.components().count() == 1 => Ok(()),
         _ => Err(reject("the tree has no folder to hold it")),
@@ -338,12 +339,12 @@ fn check(tree: &Tree, path: &Path) -> Result<(), SnapshotError> {
 /// Makes the entry, open to its owner alone; [`set_metadata`] does the rest.
 fn create(node: &Node, spot: &Spot) -> Result<(), SnapshotError> {
     match &node.kind {
-        NodeKind::File(data) => fs::OpenOptions::new()
+        NodeKind::File(content) => fs::OpenOptions::new()
             .write(true)
             .create_new(true)
             .mode(0o600)
             .open(&spot.at)
-            .and_then(|mut file| file.write_all(data))
+            .and_then(|file| sparse::write(&file, content))
             .map_err(spot.failed("write")),
         NodeKind::Folder => fs::create_dir(&spot.at)
             .or_else(|error| if spot.at.is_dir() { Ok(()) } else { Err(error) })

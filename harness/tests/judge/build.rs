@@ -45,7 +45,7 @@ pub(crate) fn linked(mut tree: Tree, path: &str, target: &str) -> Tree {
 
 /// The same with another node at this path.
 pub(crate) fn changed(mut tree: Tree, path: &str, change: impl FnOnce(&mut Node)) -> Tree {
-    change(tree.nodes.get_mut(Path::new(path)).expect("it is there"));
+    tree.nodes.update(Path::new(path), change).expect("it is there");
     tree
 }
 
@@ -177,7 +177,7 @@ pub(crate) fn texts(versions: &Versions, path: &str) -> Vec<String> {
         .get(Path::new(path))
         .and_then(|content| content.bytes())
     {
-        Some(bytes) => String::from_utf8_lossy(bytes).into_owned(),
+        Some(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
         None => "-".to_owned(),
     };
     versions.all.iter().map(|version| text(&version.image)).collect()
@@ -210,7 +210,7 @@ pub(crate) fn controls(
     for version in &versions.all {
         let text = version.image.files[Path::new("s.json")]
             .bytes()
-            .map(|bytes| String::from_utf8_lossy(bytes).into_owned());
+            .map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
         of_version.insert(version.image.clone(), run(text.as_deref()));
     }
     let began_with_state = !versions.all[0].image.is_nothing();

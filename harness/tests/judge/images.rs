@@ -75,7 +75,7 @@ fn a_link_below_a_folder_that_is_state_is_state() {
 
 #[test]
 fn all_names_of_one_file_get_its_bytes_and_no_other_file_does() {
-    let same = |node: &mut Node| node.hard_link = Some(1);
+    let same = |node: &mut Node| node.hard_link = Some("s.bak".into());
     let before = tree(&[("other", "a"), ("s.json", "a"), ("s.bak", "a")]);
     let before = changed(changed(before, "s.json", same), "s.bak", same);
     let after = state(&["s.json"]).put(&image(&[("s.json", bytes("b"))]), &before, &before);

@@ -19,7 +19,7 @@ fn a_rename_gives_a_version_and_the_writes_before_it_none() {
     assert_eq!(found.all[1].after_op, 3);
     assert_eq!(found.promised, 2, "exit code 0 promises the end");
     let alone = found.of_file[Path::new("s.json")].iter().filter_map(Content::bytes);
-    assert!(alone.eq([b"a", b"b", b"c"]), "{:?}", found.of_file);
+    assert!(alone.eq([&b"a"[..], b"b", b"c"]), "{:?}", found.of_file);
 }
 
 #[test]

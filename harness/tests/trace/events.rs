@@ -197,7 +197,7 @@ fn below_the_longest_path() {
         before.nodes.insert(path.clone(), metadata(NodeKind::Folder));
     }
     let mut file = metadata(NodeKind::File(b"old".to_vec().into()));
-    file.hard_link = Some(0);
+    file.hard_link = Some("near".into());
     before.nodes.insert(path.join("file"), file.clone());
     before.nodes.insert("near".into(), file);
     let sandbox = sandbox();

@@ -2,8 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::op::Data;
-use crate::tree::{Node, NodeKind, Tree};
+use crate::tree::{FileBytes, Node, NodeKind, Tree};
 
 /// What stands in the place of a damaged file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,7 +37,7 @@ impl Remains {
         };
         let named = match self {
             Remains::Bytes(bytes) => {
-                Node { kind: NodeKind::File(Data::from(bytes.clone())), ..file.clone() }
+                Node { kind: NodeKind::File(FileBytes::from(bytes.clone())), ..file.clone() }
             }
             Remains::Unreadable => Node { mode: 0, ..file.clone() },
             Remains::Folder => another(file, NodeKind::Folder, 0o755),
@@ -51,7 +50,7 @@ impl Remains {
         let entries = tree.nodes.iter().enumerate().map(|(position, (path, node))| {
             let here = path == place || (is_file && is_name(node));
             let now = if here { named.clone() } else { node.clone() };
-            let shared = node.hard_link.filter(|_| is_file || path != place);
+            let shared = node.hard_link.clone().filter(|_| is_file || path != place);
             (path.clone(), now, shared.ok_or(position))
         });
         Tree::from_identities(entries)
@@ -69,7 +68,7 @@ mod tests {
 
     fn two_names() -> Tree {
         let file = |text: &str| Node {
-            kind: NodeKind::File(Data::from(text.as_bytes().to_vec())),
+            kind: NodeKind::File(text.as_bytes().into()),
             mode: 0o640,
             uid: 1,
             gid: 2,
@@ -86,8 +85,8 @@ mod tests {
         let put = Remains::Bytes(b"on".to_vec()).put(&tree, Path::new("c"));
         for name in ["a", "c"] {
             let node = &put.nodes[Path::new(name)];
-            assert_eq!(node.kind, NodeKind::File(Data::from(b"on".to_vec())), "{name}");
-            assert_eq!((node.mode, node.hard_link), (0o640, Some(0)), "{name}");
+            assert_eq!(node.kind, NodeKind::File(b"on"[..].into()), "{name}");
+            assert_eq!((node.mode, node.hard_link.clone()), (0o640, Some("a".into())), "{name}");
         }
         assert_eq!(put.nodes[Path::new("b")], tree.nodes[Path::new("b")]);
         let put = Remains::Unreadable.put(&tree, Path::new("a"));

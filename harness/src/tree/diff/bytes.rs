@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use similar::{Algorithm, DiffOp, capture_diff_slices, group_diff_ops};
 
+use crate::tree::FileBytes;
 use crate::wrap::visible;
 
 /// Lines printed of a text difference.
@@ -16,6 +17,8 @@ const WIDTH: usize = 100;
 const LEAD: usize = 30;
 /// More lines than this that are neither in the common beginning nor the common end are compared as one block.
 const COMPARED: usize = 2000;
+/// Longer contents, in bytes, are not compared line by line.
+const LONG: u64 = 16 << 20;
 /// Bytes in a row of hex.
 const ROW: usize = 16;
 /// Rows of hex, or summaries of many rows, printed.
@@ -24,19 +27,42 @@ const ROWS: usize = 6;
 /// Says in one line how two contents differ, and shows where in a bounded number of lines below, each indented by
 /// two blanks: lines of text with `-` for the first and `+` for the second, or rows of hex.
 pub fn compare_bytes(before: &[u8], after: &[u8]) -> String {
-    let mut text = summary(before, after);
+    let summary = Summary {
+        old: before.len(),
+        new: after.len(),
+        same: (before != after).then(|| common_prefix(before, after)),
+        is_nul: is_blank(after),
+    };
     let below = if before == after {
         Vec::new()
     } else if is_text(before) && is_text(after) {
         lines(before, after)
     } else {
-        rows(before, after)
+        rows(before, after, 0)
     };
-    for line in below {
-        // Writing to a string cannot fail.
-        let _ = write!(text, "\n  {}", line.trim_end());
+    summary.with(&below)
+}
+
+/// As [`compare_bytes`]; of very long contents, the rows at the first difference stand for all.
+pub fn compare_contents(before: &FileBytes, after: &FileBytes) -> String {
+    let is_short = before.len().max(after.len()) <= LONG;
+    if let (true, Some(before), Some(after)) = (is_short, before.whole(), after.whole()) {
+        return compare_bytes(&before, &after);
     }
-    text
+    let same = before.first_difference(after);
+    let summary = Summary {
+        old: before.len() as usize,
+        new: after.len() as usize,
+        same: same.map(|same| same as usize),
+        is_nul: after.is_zeros(),
+    };
+    let start = same.unwrap_or(0) / ROW as u64 * ROW as u64;
+    let window = |content: &FileBytes| content.read(start, ROW * ROWS);
+    let below = match same {
+        Some(_) => rows(&window(before), &window(after), start as usize),
+        None => Vec::new(),
+    };
+    summary.with(&below)
 }
 
 /// A number with its noun.
@@ -56,23 +82,46 @@ pub(super) fn escaped(bytes: &[u8]) -> String {
     text
 }
 
-fn summary(before: &[u8], after: &[u8]) -> String {
-    let (old, new) = (before.len(), after.len());
-    let same = common_prefix(before, after);
-    if before == after {
-        format!("the same {}", count(new, "byte"))
-    } else if after.is_empty() {
-        format!("empty, before {}", count(old, "byte"))
-    } else if after.iter().all(|&byte| byte == 0) {
-        format!("{}, before {}", count(new, "NUL byte"), count(old, "byte"))
-    } else if same == new {
-        format!("cut to its first {} of {old}", count(new, "byte"))
-    } else if same == old {
-        format!("{} more after the first {old}", count(new - old, "byte"))
-    } else if old == new {
-        format!("{} as before, different from byte {same} on", count(new, "byte"))
-    } else {
-        format!("{}, before {old}, different from byte {same} on", count(new, "byte"))
+/// What a difference is, in one line.
+struct Summary {
+    /// Lengths in bytes.
+    old: usize,
+    new: usize,
+    /// How many bytes are alike before the first that is not; `None` where all are.
+    same: Option<usize>,
+    /// The new content is NULs alone.
+    is_nul: bool,
+}
+
+impl Summary {
+    /// The line, with the others below it.
+    fn with(&self, below: &[String]) -> String {
+        let mut text = self.line();
+        for line in below {
+            // Writing to a string cannot fail.
+            let _ = write!(text, "\n  {}", line.trim_end());
+        }
+        text
+    }
+
+    fn line(&self) -> String {
+        let Summary { old, new, same, is_nul } = *self;
+        let Some(same) = same else {
+            return format!("the same {}", count(new, "byte"));
+        };
+        if new == 0 {
+            format!("empty, before {}", count(old, "byte"))
+        } else if is_nul {
+            format!("{}, before {}", count(new, "NUL byte"), count(old, "byte"))
+        } else if same == new {
+            format!("cut to its first {} of {old}", count(new, "byte"))
+        } else if same == old {
+            format!("{} more after the first {old}", count(new - old, "byte"))
+        } else if old == new {
+            format!("{} as before, different from byte {same} on", count(new, "byte"))
+        } else {
+            format!("{}, before {old}, different from byte {same} on", count(new, "byte"))
+        }
     }
 }
 
@@ -199,8 +248,9 @@ struct Block {
     blank: (bool, bool),
 }
 
-/// The difference of two binary contents: rows of equal offset that differ, long runs of NULs in one line.
-fn rows(before: &[u8], after: &[u8]) -> Vec<String> {
+/// The difference of two binary contents: rows of equal offset that differ, long runs of NULs in one line. `base` is the
+/// offset at which both begin.
+fn rows(before: &[u8], after: &[u8], base: usize) -> Vec<String> {
     let longest = before.len().max(after.len());
     let mut blocks: Vec<Block> = Vec::new();
     let mut hidden = 0;
@@ -222,7 +272,7 @@ fn rows(before: &[u8], after: &[u8]) -> Vec<String> {
     }
     let mut printed = Vec::new();
     for block in &blocks {
-        printed.push(format!("{:08x} - {}", block.start, hex(before, block)));
+        printed.push(format!("{:08x} - {}", base + block.start, hex(before, block)));
         printed.push(format!("{:8} + {}", "", hex(after, block)));
     }
     if hidden > 0 {
