@@ -321,16 +321,19 @@ impl<K: Digest, V: Digest> SharedMap<K, V> {
 
 fn digest_of<K: Digest, V: Digest>(link: &Link<K, V>) -> Option<&Hash> {
     let branch = link.as_ref()?;
+    if let Some(known) = branch.digest.get() {
+        return Some(known);
+    }
+    let (left, right) = (digest_of(&branch.left), digest_of(&branch.right));
+    let item = branch.item.digest.get_or_init(|| {
+        let mut encoder = Encoder::new(Kind::Item);
+        branch.item.key.feed(&mut encoder);
+        branch.item.value.feed(&mut encoder);
+        encoder.finish()
+    });
     Some(branch.digest.get_or_init(|| {
         let mut encoder = Encoder::new(Kind::Branch);
-        encoder.digest(Some(branch.item.digest.get_or_init(|| {
-            let mut encoder = Encoder::new(Kind::Item);
-            branch.item.key.feed(&mut encoder);
-            branch.item.value.feed(&mut encoder);
-            encoder.finish()
-        })));
-        encoder.digest(digest_of(&branch.left));
-        encoder.digest(digest_of(&branch.right));
+        [Some(item), left, right].into_iter().for_each(|digest| encoder.digest(digest));
         encoder.finish()
     }))
 }

@@ -449,10 +449,7 @@ fn trees_go_in_and_come_out() {
         "mkdir sealed && echo 1 > sealed/file && ln -s sealed/file link && chmod 500 sealed",
     );
     let tree = sandbox.snapshot().unwrap();
-    assert_eq!(
-        tree.get(Path::new("sealed/file")).unwrap().kind,
-        NodeKind::File(b"1\n"[..].into())
-    );
+    assert_eq!(tree.get(Path::new("sealed/file")).unwrap().kind, NodeKind::File(b"1\n"[..].into()));
     sh(&sandbox, "chmod 700 sealed && echo 2 > sealed/file && echo > other && chmod 000 sealed");
     sandbox.fill(&tree).unwrap();
     assert_eq!(sandbox.snapshot().unwrap(), tree);
