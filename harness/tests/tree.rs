@@ -14,6 +14,13 @@ use crashlab::sandbox::{Sandbox, SandboxOptions};
 use crashlab::tree::{Model, Node, NodeKind, Tree, difference, read, write_out};
 use proptest::prelude::*;
 
+/// What has a file for itself.
+mod tree {
+    mod content;
+    mod program;
+    mod programs;
+}
+
 fn me() -> (u32, u32) {
     (nix::unistd::geteuid().as_raw(), nix::unistd::getegid().as_raw())
 }
