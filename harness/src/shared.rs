@@ -221,6 +221,23 @@ impl<K: Ord + Clone, V: Clone> SharedMap<K, V> {
     }
 }
 
+impl<K: Clone, V: Clone> SharedMap<K, V> {
+    /// Changes every value.
+    pub fn update_all(&mut self, mut change: impl FnMut(&K, &mut V)) {
+        let mut open = vec![&mut self.root];
+        while let Some(link) = open.pop() {
+            let Some(branch) = link.as_mut().map(Arc::make_mut) else {
+                continue;
+            };
+            branch.digest = OnceLock::new();
+            let item = Arc::make_mut(&mut branch.item);
+            item.digest = OnceLock::new();
+            change(&item.key, &mut item.value);
+            open.extend([&mut branch.left, &mut branch.right]);
+        }
+    }
+}
+
 impl<K: Clone, V: Clone> Clone for Item<K, V> {
     fn clone(&self) -> Self {
         Item {

@@ -7,7 +7,7 @@ use super::follow::Follower;
 use super::image::{Content, Image, Shapes};
 use super::mask::Masks;
 use super::repeat::Counts;
-use super::version::Versions;
+use super::version::{Version, Versions};
 use super::{Outcome, State};
 use crate::op::{Event, OpKind, What};
 use crate::subject::End;
@@ -27,6 +27,18 @@ pub struct Controls {
     pub began_with_state: bool,
 }
 
+/// Where the recovery ends from each version of a run, with masks applied: worked out once for all of its cases.
+#[derive(Debug, Clone)]
+pub struct Ends {
+    /// R(v) by the position of v; `None` where the recovery fails.
+    pub of: Vec<Option<Image>>,
+    /// R(none), if the recovery can do that.
+    pub none: Option<Image>,
+    /// Which versions stand: a doubtful one is struck off if the recovery fails on it, or ends where it ends without
+    /// any file while it does not end there from the start.
+    pub standing: Vec<bool>,
+}
+
 impl Controls {
     /// The end of the recovery from this image with masks applied, if it succeeded.
     pub fn end(&self, image: &Image) -> Option<Image> {
@@ -41,17 +53,23 @@ impl Controls {
         self.none.success().then(|| self.masks.apply(&self.none.image))
     }
 
-    /// Which versions stand: a doubtful one is struck off if the recovery fails on it, or ends where it ends without
-    /// any file while it does not end there from the start.
+    /// Which versions stand, see [`Ends::standing`].
     pub fn standing(&self, versions: &Versions) -> Vec<bool> {
+        self.ends(versions).standing
+    }
+
+    /// The ends from all versions of a run, and from no file.
+    pub fn ends(&self, versions: &Versions) -> Ends {
+        let of: Vec<Option<Image>> =
+            versions.all.iter().map(|version| self.end(&version.image)).collect();
         let none = self.end_from_none();
-        let from_start = versions.all.first().and_then(|start| self.end(&start.image));
-        let stands = |version: &super::Version| {
-            let end = self.end(&version.image);
-            let begins_anew = end.is_some() && end == none && from_start != none;
+        let from_start = of.first().cloned().flatten();
+        let stands = |(version, end): (&Version, &Option<Image>)| {
+            let begins_anew = end.is_some() && *end == none && from_start != none;
             !version.origin.is_doubtful() || (end.is_some() && !begins_anew)
         };
-        versions.all.iter().map(stands).collect()
+        let standing = versions.all.iter().zip(&of).map(stands).collect();
+        Ends { of, none, standing }
     }
 
     /// The counts of lines and elements in every R(v).

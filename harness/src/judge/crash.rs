@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::control::{Controls, account};
+use super::control::{Controls, Ends, account};
 use super::repeat::Counts;
 use super::version::Versions;
 use super::{Content, Image, Outcome, State, Verdict, Word};
@@ -17,6 +17,8 @@ pub struct CrashCase<'a> {
     pub promised: usize,
     /// The undisturbed ends.
     pub controls: &'a Controls,
+    /// Those of these versions.
+    pub ends: &'a Ends,
     /// The state files at the crash point.
     pub survivor: &'a Image,
     /// An op that changes the tree was done since the survivor's version stood.
@@ -98,19 +100,15 @@ struct View<'a> {
     case: &'a CrashCase<'a>,
     /// What survived of the state files, without temp and lock files that happened to be there.
     survivor: Image,
-    /// Versions that were not struck off.
-    standing: Vec<bool>,
     /// How many versions are older than the last one promised.
     promised: usize,
     /// Where the recovery ended, masked.
     end: Image,
-    none: Option<Image>,
 }
 
 impl<'a> View<'a> {
     fn of(case: &'a CrashCase<'a>) -> View<'a> {
-        let standing = case.controls.standing(case.versions);
-        let promised = case.promised;
+        let (standing, promised) = (&case.ends.standing, case.promised);
         // A promise of what was struck off is one of what stood before it.
         let promised = match standing.get(promised) {
             Some(false) => standing[..promised].iter().rposition(|stands| *stands).unwrap_or(0),
@@ -122,16 +120,14 @@ impl<'a> View<'a> {
         View {
             case,
             survivor: case.state.without_strangers(case.survivor, |path| shapes.contains(path)),
-            standing,
             promised,
             end: case.controls.masks.apply(&end),
-            none: case.controls.end_from_none(),
         }
     }
 
     /// Positions of the versions that the survivor equals.
     fn positions(&self) -> impl Iterator<Item = usize> {
-        let all = self.case.versions.all.iter().zip(&self.standing).enumerate();
+        let all = self.case.versions.all.iter().zip(&self.case.ends.standing).enumerate();
         all.filter(|(_, (version, stands))| **stands && version.image == self.survivor)
             .map(|(position, _)| position)
     }
@@ -161,17 +157,21 @@ impl<'a> View<'a> {
     /// The recovery succeeded with an end that can be compared and that no file would not have given as well.
     fn may_prove(&self) -> bool {
         let controls = self.case.controls;
-        let from_nothing = controls.began_with_state && self.none.as_ref() == Some(&self.end);
+        let from_nothing = controls.began_with_state && self.is_end(&self.case.ends.none);
         self.case.outcome.success()
             && controls.ends_are_stable()
             && !from_nothing
             && self.case.effect_repeated.is_none()
     }
 
+    /// The recovery ended there.
+    fn is_end(&self, end: &Option<Image>) -> bool {
+        end.as_ref() == Some(&self.end)
+    }
+
     /// The end is R(v) of the version at this position.
     fn is_end_of(&self, position: usize) -> bool {
-        let image = &self.case.versions.all[position].image;
-        self.standing[position] && self.case.controls.end(image).as_ref() == Some(&self.end)
+        self.case.ends.standing[position] && self.is_end(&self.case.ends.of[position])
     }
 
     /// Where the survivor is another than this version, the recovery overwrote nothing that it had not read. What survived
@@ -256,11 +256,11 @@ impl<'a> View<'a> {
     }
 
     fn restarted(&self) -> bool {
-        let from_start =
-            self.case.versions.all.first().and_then(|start| self.case.controls.end(&start.image));
+        let ends = self.case.ends;
+        let from_start = ends.of.first().and_then(Option::as_ref);
         self.case.controls.began_with_state
-            && self.none.as_ref() == Some(&self.end)
-            && from_start != self.none
+            && self.is_end(&ends.none)
+            && from_start != ends.none.as_ref()
     }
 
     fn lost(&self) -> Option<String> {
@@ -268,10 +268,8 @@ impl<'a> View<'a> {
         if self.positions().any(|position| position < promised) {
             return Some("what survived is older than what had been acknowledged".to_owned());
         }
-        let older = &self.case.versions.all[..promised.min(self.case.versions.all.len())];
-        let ends_older = older
-            .iter()
-            .any(|version| self.case.controls.end(&version.image).as_ref() == Some(&self.end));
+        let older = &self.case.ends.of[..promised.min(self.case.ends.of.len())];
+        let ends_older = older.iter().any(|end| self.is_end(end));
         ends_older.then(|| {
             "the recovery ended as from a state older than what had been acknowledged".to_owned()
         })

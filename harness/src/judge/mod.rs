@@ -36,7 +36,7 @@ mod version;
 mod word;
 
 pub use alert::{judge_alert, says_it};
-pub use control::{Controls, account, last_lines, overwritten_unread};
+pub use control::{Controls, Ends, account, last_lines, overwritten_unread};
 pub use crash::{CrashCase, judge_crash};
 pub use damage::{DamageCase, Validity, judge_damage};
 pub use follow::Follower;

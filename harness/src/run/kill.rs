@@ -9,8 +9,8 @@ use super::cases::{Case, Evidence, said};
 use super::stage::Stage;
 use crate::fault::kill::points;
 use crate::judge::{
-    Controls, CrashCase, Image, Outcome, Promises, Shapes, Verdict, Versions, Word, judge_crash,
-    metadata_changes,
+    Controls, CrashCase, Ends, Image, Outcome, Promises, Shapes, Verdict, Versions, Word,
+    judge_crash, metadata_changes,
 };
 use crate::op::{Data, Event, What};
 use crate::recording::{Recording, Trace};
@@ -137,8 +137,14 @@ impl Ground<'_> {
 }
 
 impl Killed {
-    /// Judges it, now that the controls are complete.
-    pub fn judge(&self, ground: &Ground<'_>, controls: &Controls, vouched: &[Outcome]) -> Case {
+    /// Judges it, now that the controls are complete; `ends` are those from this run's versions.
+    pub fn judge(
+        &self,
+        ground: &Ground<'_>,
+        controls: &Controls,
+        ends: &Ends,
+        vouched: &[Outcome],
+    ) -> Case {
         let id = self.id.clone();
         let evidence = self.evidence(ground);
         let Some(after) = &self.after else {
@@ -155,6 +161,7 @@ impl Killed {
             versions: &self.versions,
             promised: self.promised,
             controls,
+            ends,
             survivor: &self.survivor,
             stepped_on: self.stepped_on(),
             outcome: &after.outcome,
@@ -209,20 +216,25 @@ impl Killed {
     fn stepped_on(&self) -> bool {
         let stood = self.versions.all.iter().rev().find(|version| version.image == self.survivor);
         let since = stood.map_or(0, |version| version.after_op);
-        let changes = |event: &Event| matches!(&event.what, What::Op(op) if op.number > since && op.kind.changes());
-        self.trace.events[..self.events].iter().any(changes)
+        let ops =
+            self.trace.events[..self.events].iter().rev().filter_map(|event| match &event.what {
+                What::Op(op) => Some(op),
+                _ => None,
+            });
+        ops.take_while(|op| op.number > since).any(|op| op.kind.changes())
     }
 
     fn evidence(&self, ground: &Ground<'_>) -> Evidence {
         let events = &self.trace.events[..self.events];
-        let told: Vec<&Event> = events.iter().filter(|event| is_telling(event)).collect();
-        let from = told.len().saturating_sub(EVENTS_TOLD);
+        let told = events.iter().rev().filter(|event| is_telling(event)).take(EVENTS_TOLD);
+        let mut told: Vec<String> = told.map(describe).collect();
+        told.reverse();
         let outcome = self.after.as_ref().map(|after| &after.outcome);
         Evidence {
             before: Some(ground.before.clone()),
             crashed: Some(self.left.clone()),
             ended: outcome.map(|outcome| outcome.end.clone()),
-            ops: told[from..].iter().map(|event| describe(event)).collect(),
+            ops: told,
             said: outcome.map(|outcome| said(&outcome.finish)).unwrap_or_default(),
         }
     }

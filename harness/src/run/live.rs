@@ -214,7 +214,8 @@ mod tests {
             jobs: 1,
         };
         let killed = ground.kill(&KillPoint::After(number), &mut controls).expect("a kill");
-        let case = killed.judge(&ground, &controls.finish(&recoveries).expect("controls"), &[]);
+        let controls = controls.finish(&recoveries).expect("controls");
+        let case = killed.judge(&ground, &controls, &controls.ends(&killed.versions), &[]);
         assert_eq!((case.verdict.word, case.verdict.grade), (Word::NotMeasured, Grade::Unknown));
         assert!(case.verdict.why.contains("did not come to this place"), "{}", case.verdict.why);
     }

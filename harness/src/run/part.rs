@@ -18,7 +18,7 @@ use super::stage::Stage;
 use super::{LabError, check_interrupt};
 use crate::fault::damage::Damage;
 use crate::judge::{
-    Content, Controls, Promises, Verdict, Version, Versions, metadata_changes, versions,
+    Content, Controls, Ends, Promises, Verdict, Version, Versions, metadata_changes, versions,
 };
 use crate::recording::Recording;
 use crate::recovery::Recoveries;
@@ -234,8 +234,14 @@ fn judge_kills(
     let mut level = kills;
     for depth in 1.. {
         let mut grades = Vec::new();
+        // The kills of one run come one after another.
+        let mut last: Option<(Arc<Versions>, Ends)> = None;
         for kill in level {
-            let case = kill.judge(ground, controls, &vouched);
+            let known = last.take().filter(|(versions, _)| Arc::ptr_eq(versions, &kill.versions));
+            let ends =
+                known.unwrap_or_else(|| (kill.versions.clone(), controls.ends(&kill.versions)));
+            let case = kill.judge(ground, controls, &ends.1, &vouched);
+            last = Some(ends);
             grades.push((kill.clone(), case.verdict.grade));
             judged.push((kill, case.verdict.clone()));
             cases.push(case);

@@ -17,7 +17,7 @@ use crate::sandbox::{Sandbox, SandboxOptions};
 use crate::scenario::{CommandLine, Scenario};
 use crate::subject::{End, Program};
 use crate::trace::{Budget, Director, Options, TraceError, Undisturbed};
-use crate::tree::{self, Node, Tree};
+use crate::tree::{self, Tree};
 
 /// A sandbox with the rules of one scenario. Clones share the sandbox.
 #[derive(Debug, Clone)]
@@ -323,14 +323,12 @@ impl<'a> Stage<'a> {
 }
 
 /// An ordinary user cannot give files away: a copy of them is its own, as with `cp -r`.
-fn as_ones_own(tree: Tree) -> Tree {
+fn as_ones_own(mut tree: Tree) -> Tree {
     let (uid, gid) = (nix::unistd::geteuid(), nix::unistd::getegid());
-    if uid.is_root() {
-        return tree;
+    if !uid.is_root() {
+        tree.nodes.update_all(|_, node| (node.uid, node.gid) = (uid.as_raw(), gid.as_raw()));
     }
-    let (uid, gid) = (uid.as_raw(), gid.as_raw());
-    let own = |(path, node)| (path, Node { uid, gid, ..node });
-    Tree { nodes: tree.nodes.into_iter().map(own).collect() }
+    tree
 }
 
 /// Folders that must not be hidden from the programs: the scenario's own, and those that they are started from.

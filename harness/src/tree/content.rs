@@ -140,6 +140,27 @@ impl FileBytes {
         self.pieces_from(0)
     }
 
+    /// What was written, as [`pieces`](Self::pieces), but those that lie side by side joined to runs of about so many
+    /// bytes.
+    pub fn runs(&self, bytes: usize) -> impl Iterator<Item = (u64, Data)> {
+        let mut pieces = self.pieces().peekable();
+        std::iter::from_fn(move || {
+            let (start, first) = pieces.next()?;
+            let mut end = start + first.len() as u64;
+            let mut joined = Vec::new();
+            while ((end - start) as usize) < bytes
+                && let Some((_, next)) = pieces.next_if(|(at, _)| *at == end)
+            {
+                if joined.is_empty() {
+                    joined.extend_from_slice(&first);
+                }
+                joined.extend_from_slice(&next);
+                end += next.len() as u64;
+            }
+            Some((start, if joined.is_empty() { first } else { joined.into() }))
+        })
+    }
+
     fn pieces_from(&self, offset: u64) -> impl Iterator<Item = (u64, Data)> {
         self.blocks.starting_at(offset / BLOCK_BYTES).filter_map(move |(number, data)| {
             let start = number * BLOCK_BYTES;

@@ -48,6 +48,7 @@ impl Case {
             versions: &self.versions,
             promised: self.promised,
             controls: &self.controls,
+            ends: &self.controls.ends(&self.versions),
             survivor: &self.state.image(&outcome.start),
             stepped_on: self.stepped_on,
             outcome,

@@ -66,7 +66,7 @@ fn apply(change: &Change, content: &mut FileBytes, plain: &mut Vec<u8>) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(500))]
+    #![proptest_config(ProptestConfig::with_cases(300))]
 
     #[test]
     fn contents_are_what_their_bytes_are(
@@ -94,6 +94,10 @@ proptest! {
                 pieces[at as usize..at as usize + piece.len()].copy_from_slice(&piece);
             }
             prop_assert!(pieces == *plain);
+            let joined: Vec<u8> = content.runs(len).flat_map(|(_, run)| run.to_vec()).collect();
+            let parted: Vec<u8> = content.pieces().flat_map(|(_, it)| it.to_vec()).collect();
+            prop_assert!(joined == parted && content.runs(usize::MAX).count() <= content.pieces().count());
+            prop_assert!(content.runs(0).eq(content.pieces()));
         }
         for [(one, one_plain), (other, other_plain)] in moments.iter().zip(&moments[1..]).map(|(a, b)| [a, b]) {
             let alike = one_plain.iter().zip(other_plain).take_while(|(a, b)| a == b).count();
@@ -161,6 +165,7 @@ enum MapChange {
     Insert(u8, u8),
     Remove(u8),
     Update(u8, u8),
+    UpdateAll(u8),
     Keep(u8),
 }
 
@@ -170,6 +175,7 @@ fn map_change() -> impl Strategy<Value = MapChange> {
         4 => (key(), any::<u8>()).prop_map(|(key, value)| MapChange::Insert(key, value)),
         2 => key().prop_map(MapChange::Remove),
         2 => (key(), any::<u8>()).prop_map(|(key, value)| MapChange::Update(key, value)),
+        1 => key().prop_map(MapChange::UpdateAll),
         1 => (1u8..5).prop_map(MapChange::Keep),
     ]
 }
@@ -197,6 +203,14 @@ proptest! {
                     let done = map.update(&key(at), |old| *old = value(it)).is_some();
                     let known = plain.get_mut(&key(at)).map(|old| *old = value(it)).is_some();
                     prop_assert_eq!(done, known);
+                }
+                MapChange::UpdateAll(it) => {
+                    map.update_all(|path, old| {
+                        if *path > key(it) {
+                            *old = value(it);
+                        }
+                    });
+                    plain.iter_mut().filter(|(path, _)| **path > key(it)).for_each(|(_, old)| *old = value(it));
                 }
                 MapChange::Keep(nth) => {
                     let is_kept = |path: &PathBuf| !path.to_str().unwrap().parse::<u8>().unwrap().is_multiple_of(nth);

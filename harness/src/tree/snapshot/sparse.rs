@@ -12,7 +12,7 @@ use crate::op::Data;
 
 /// Bytes that are read at a time.
 const PIECE_BYTES: u64 = 1 << 20;
-/// As many bytes are collected at least, where there are so many side by side, before they are written.
+/// As many bytes are written at a time, where there are so many side by side.
 const WRITTEN_BYTES: usize = 1 << 18;
 
 /// Reads what is written in a file, and notes its length. `room` is how many bytes may be read, and what was read is
@@ -72,23 +72,10 @@ fn read_piece(file: &File, offset: u64, len: usize) -> io::Result<Vec<u8>> {
 
 /// Writes what is no hole into an empty file, and gives it its length.
 pub(super) fn write(file: &File, content: &FileBytes) -> io::Result<()> {
-    let mut pieces = content.pieces().peekable();
-    let (mut collected, mut end) = (Vec::new(), 0);
-    while let Some((start, piece)) = pieces.next() {
-        end = start + piece.len() as u64;
-        if pieces.peek().is_none_or(|(next, _)| *next != end) {
-            file.write_all_at(&piece, start)?;
-            continue;
-        }
-        collected.clear();
-        collected.extend_from_slice(&piece);
-        while collected.len() < WRITTEN_BYTES
-            && let Some((_, more)) = pieces.next_if(|(next, _)| *next == end)
-        {
-            collected.extend_from_slice(&more);
-            end += more.len() as u64;
-        }
-        file.write_all_at(&collected, start)?;
+    let mut end = 0;
+    for (start, run) in content.runs(WRITTEN_BYTES) {
+        file.write_all_at(&run, start)?;
+        end = start + run.len() as u64;
     }
     if end < content.len() { file.set_len(content.len()) } else { Ok(()) }
 }
