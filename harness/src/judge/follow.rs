@@ -52,7 +52,7 @@ impl<'a> Follower<'a> {
             leading_over: SharedMap::new(),
             is_nested,
         };
-        (0..state.paths.len()).for_each(|number| _ = follower.look_up(number));
+        (0..state.paths.len()).for_each(|number| follower.look_up(number));
         follower
     }
 

@@ -76,6 +76,8 @@ proptest! {
         let (mut content, mut plain) = (FileBytes::default(), Vec::new());
         let mut moments = Vec::new();
         for change in &changes {
+            // What was hashed before a change must not stand after it.
+            std::hint::black_box(content.digest());
             apply(change, &mut content, &mut plain);
             moments.push((content.clone(), plain.clone()));
         }
@@ -191,6 +193,8 @@ proptest! {
         let (mut map, mut plain) = (SharedMap::new(), BTreeMap::new());
         let mut moments = Vec::new();
         for change in changes {
+            // What was hashed before a change must not stand after it.
+            std::hint::black_box(map.digest());
             match change {
                 MapChange::Insert(at, it) => {
                     let known = plain.insert(key(at), value(it)).is_some();

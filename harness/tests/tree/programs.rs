@@ -6,7 +6,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use crashlab::fault::crash_state::crash_states;
+use crashlab::fault::kill::points;
 use crashlab::judge::{Follower, Image, State};
+use crashlab::op::{Op, OpKind, What};
+use crashlab::scenario::KillPoint;
 use crashlab::tree::{Model, Tree, difference, read, write_out};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestCaseError, TestRunner};
@@ -142,7 +146,7 @@ fn who_follows_a_log_sees_what_each_of_its_trees_shows() {
             let image = state.image(&follower.model.tree());
             prop_assert_eq!(&told, &changed(&last, &image), "{:?}", event);
             prop_assert_eq!(&follower.image, &image, "{:?}", event);
-            if let crashlab::op::What::Op(op) = &event.what {
+            if let What::Op(op) = &event.what {
                 inodes.extend(op.kind.file().and_then(|file| follower.model.inode(file)));
             }
         }
@@ -160,6 +164,41 @@ fn who_follows_a_log_sees_what_each_of_its_trees_shows() {
     runner(400)
         .run(&(programs(STEPS_MAX), states()), program)
         .unwrap_or_else(|error| panic!("{error}"));
+}
+
+/// Also inside of writes, each cut of which goes on from the one before it.
+#[test]
+fn a_kill_leaves_what_the_log_up_to_it_leaves() {
+    let scratch = tempfile::tempdir().unwrap();
+    let (root, number) = (fs::canonicalize(scratch.path()).unwrap(), RefCell::new(0));
+    let program = |steps: Vec<Step>| {
+        *number.borrow_mut() += 1;
+        let root = root.join(number.borrow().to_string());
+        fs::create_dir(&root).unwrap();
+        let before = read(&root).unwrap();
+        let mut run = Run::new(&root);
+        steps.iter().for_each(|step| run.step(step));
+        let state = State { paths: vec!["a".into()], seen: root.clone(), ..State::default() };
+        let places = points(&run.events, &BTreeSet::new(), &KillPoint::All).unwrap();
+        let states = crash_states(&before, &run.events, &state, places.clone());
+        let states = states.collect::<Result<Vec<_>, _>>().unwrap();
+        prop_assert_eq!(states.len(), places.len());
+        for crash in states {
+            let mut events = run.events[..crash.events].to_vec();
+            if let (KillPoint::Inside(_, bytes), Some(last)) = (&crash.point, events.last_mut())
+                && let What::Op(Op { kind: OpKind::Write { data, .. }, .. }) = &mut last.what
+            {
+                *data = data.slice(..*bytes as usize);
+            }
+            let mut model = Model::new(&before);
+            events.iter().for_each(|event| model.apply(event).unwrap());
+            compared(&crash.tree, &model.tree())?;
+            prop_assert_eq!(&crash.survivor, &state.image(&crash.tree));
+        }
+        fs::remove_dir_all(&root).unwrap();
+        Ok(())
+    };
+    runner(150).run(&programs(STEPS_MAX), program).unwrap_or_else(|error| panic!("{error}"));
 }
 
 /// Every tree of a run stays what it was when the run goes on, and can be written out.
