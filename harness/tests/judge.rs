@@ -1,4 +1,5 @@
-//! Judging, on recordings written by hand: each rule has a good and a bad example.
+//! Judging, and what a disk can hold after a power cut, on recordings written by hand: each rule has a good and a bad
+//! example.
 
 mod judge {
     mod build;
@@ -7,6 +8,7 @@ mod judge {
     mod images;
     mod journals;
     mod others;
+    mod power;
     mod survivors;
     mod versions;
 }

@@ -1,8 +1,10 @@
 //! What setting a POSIX access control list does to the mode of a file: the kernel keeps a list that says no more than a
 //! mode as the mode alone.
 
+use std::collections::BTreeMap;
+
 /// The attribute by which a list is set.
-pub(super) const ACCESS_LIST: &str = "system.posix_acl_access";
+const ACCESS_LIST: &str = "system.posix_acl_access";
 
 const VERSION: u32 = 2;
 const USER_OBJ: u16 = 0x01;
@@ -10,8 +12,24 @@ const GROUP_OBJ: u16 = 0x04;
 const MASK: u16 = 0x10;
 const OTHER: u16 = 0x20;
 
+/// Sets an extended attribute, or removes it where there is no value. A tree holds attributes of users alone; of others, a
+/// list shows in the mode.
+pub(crate) fn set_attribute(
+    mode: &mut u32,
+    attributes: &mut BTreeMap<String, Vec<u8>>,
+    name: &str,
+    value: Option<&[u8]>,
+) {
+    match value {
+        Some(list) if name == ACCESS_LIST => *mode = mode_with_list(*mode, list).unwrap_or(*mode),
+        _ if !name.starts_with("user.") => {}
+        Some(value) => _ = attributes.insert(name.to_owned(), value.to_owned()),
+        None => _ = attributes.remove(name),
+    }
+}
+
 /// The mode that a list gives to a file that has this one; `None` where the value is no list.
-pub(super) fn mode_with_list(mode: u32, list: &[u8]) -> Option<u32> {
+fn mode_with_list(mode: u32, list: &[u8]) -> Option<u32> {
     let (version, entries) = list.split_first_chunk::<4>()?;
     if u32::from_le_bytes(*version) != VERSION || entries.len() % 8 != 0 {
         return None;

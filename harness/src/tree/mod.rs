@@ -14,8 +14,10 @@ mod model;
 mod reach;
 mod snapshot;
 
+pub(crate) use acl::set_attribute;
 pub use content::{FileBytes, TooLong};
 pub use diff::{Change, Difference, compare_bytes, compare_contents, difference};
+pub(crate) use model::allocate;
 pub use model::{Inode, Misfit, Model, unaccounted};
 pub(crate) use reach::Top;
 pub use snapshot::{SnapshotError, read, read_around, read_own, write_out};
@@ -70,6 +72,19 @@ pub enum NodeKind {
         /// Its number.
         number: u64,
     },
+}
+
+impl NodeKind {
+    /// What `mknod(2)` makes of type bits as in `st_mode`, with nothing in it.
+    pub(crate) fn made(mode: u32, device: u64) -> NodeKind {
+        match mode & 0o170000 {
+            0o010000 => NodeKind::Fifo,
+            0o140000 => NodeKind::Socket,
+            0o060000 => NodeKind::Device { block: true, number: device },
+            0o020000 => NodeKind::Device { block: false, number: device },
+            _ => NodeKind::File(FileBytes::default()),
+        }
+    }
 }
 
 impl Node {

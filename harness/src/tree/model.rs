@@ -10,8 +10,8 @@ use std::collections::{BTreeMap, HashMap};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use self::allocate::allocate;
-use super::acl::{ACCESS_LIST, mode_with_list};
+pub(crate) use self::allocate::allocate;
+use super::acl::set_attribute;
 use super::{FileBytes, Node, NodeKind, Tree};
 use crate::op::{Event, FileId, Op, OpKind, What};
 use crate::shared::SharedMap;
@@ -185,12 +185,9 @@ impl Model {
                 self.attach_new(path, inode)
             }
             OpKind::Mknod { path, mode, device, owner } => {
-                let body = match mode & 0o170000 {
-                    0o010000 => Body::Other(NodeKind::Fifo),
-                    0o140000 => Body::Other(NodeKind::Socket),
-                    0o060000 => Body::Other(NodeKind::Device { block: true, number: *device }),
-                    0o020000 => Body::Other(NodeKind::Device { block: false, number: *device }),
-                    _ => Body::File(FileBytes::default()),
+                let body = match NodeKind::made(*mode, *device) {
+                    NodeKind::File(bytes) => Body::File(bytes),
+                    other => Body::Other(other),
                 };
                 let inode = self.add(Entry::new(body, mode & 0o7777, *owner));
                 self.attach_new(path, inode)
@@ -218,17 +215,9 @@ impl Model {
                     (entry.uid, entry.gid, entry.mode) = (*uid, *gid, mode & 0o7777);
                 })
             }
-            OpKind::Xattr { path, file, name, value } => {
-                self.change_entry(*file, path, |entry| match value {
-                    Some(list) if name == ACCESS_LIST => {
-                        entry.mode = mode_with_list(entry.mode, list).unwrap_or(entry.mode);
-                    }
-                    // A tree holds attributes of users alone.
-                    _ if !name.starts_with("user.") => {}
-                    Some(value) => _ = entry.xattrs.insert(name.clone(), value.clone()),
-                    None => _ = entry.xattrs.remove(name),
-                })
-            }
+            OpKind::Xattr { path, file, name, value } => self.change_entry(*file, path, |entry| {
+                set_attribute(&mut entry.mode, &mut entry.xattrs, name, value.as_deref());
+            }),
             _ => Ok(()),
         }
     }

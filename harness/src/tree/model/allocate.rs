@@ -10,7 +10,7 @@ const ZERO_RANGE: i32 = 0x10;
 const INSERT_RANGE: i32 = 0x20;
 
 /// Changes the content as a call of this mode did. Space that is only set aside reads as zeros: it is a hole here.
-pub(super) fn allocate(
+pub(crate) fn allocate(
     content: &mut FileBytes,
     mode: i32,
     offset: u64,
