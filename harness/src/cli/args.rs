@@ -5,8 +5,10 @@ use std::path::PathBuf;
 use clap::{Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
+use crate::fault::power::{DiskModel, MODELS, NoSuchModel};
 use crate::judge::Word;
 use crate::report::Strictness;
+use crate::scenario::PowerFault;
 
 /// Finds out what the state files of a program look like after every kill, damage and overlap.
 ///
@@ -61,6 +63,8 @@ pub enum Command {
     Record(RecordArgs),
     /// Run one case of a scenario again
     Replay(ReplayArgs),
+    /// Print what each disk model guarantees after a power cut, with the sources
+    Models(ModelsArgs),
     /// Write a damaged copy of a state file, or list how it can be damaged
     Damage(DamageArgs),
     /// Write a commented scenario to start from
@@ -99,9 +103,15 @@ pub struct CheckArgs {
     /// Must succeed after each recovery, for `sh -c`
     #[arg(long, value_name = "CMD")]
     pub check: Option<String>,
-    /// What to try, parted by commas: kill, damage
+    /// What to try, parted by commas: kill, power, damage
     #[arg(long, value_name = "LIST", default_value = "kill", value_parser = fault_list)]
     pub faults: FaultList,
+    /// The disks on which the power fails, parted by commas, or `all` (see `crashlab models`)
+    #[arg(long, value_name = "LIST", default_value = MODELS[0].name, value_parser = disk_list)]
+    pub model: DiskList,
+    /// So many different states at most, on each disk
+    #[arg(long, value_name = "N", default_value_t = PowerFault::STATES, value_parser = states)]
+    pub states: usize,
     /// A mark (`mark:NAME`) or a regular expression for a line of output that promises what is saved next
     #[arg(long, value_name = "WHAT")]
     pub ack: Vec<String>,
@@ -139,17 +149,41 @@ pub struct CheckArgs {
 pub struct FaultList {
     /// Kill it everywhere.
     pub kill: bool,
+    /// Have the power fail everywhere.
+    pub power: bool,
     /// Damage its state.
     pub damage: bool,
 }
 
+/// What `--model` names.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DiskList(pub Vec<&'static DiskModel>);
+
+fn disk_list(text: &str) -> Result<DiskList, String> {
+    if text == "all" {
+        return Ok(DiskList(MODELS.iter().collect()));
+    }
+    let named = text
+        .split(',')
+        .map(|name| name.trim().parse().map_err(|error: NoSuchModel| error.to_string()));
+    named.collect::<Result<_, _>>().map(DiskList)
+}
+
+fn states(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(count @ 1..=1_000_000) => Ok(count),
+        _ => Err("expected a number from 1 to 1000000".to_owned()),
+    }
+}
+
 fn fault_list(text: &str) -> Result<FaultList, String> {
-    let mut list = FaultList { kill: false, damage: false };
+    let mut list = FaultList { kill: false, power: false, damage: false };
     for word in text.split(',').map(str::trim) {
         match word {
             "kill" => list.kill = true,
+            "power" => list.power = true,
             "damage" => list.damage = true,
-            other => return Err(format!("`{other}` is none of kill, damage")),
+            other => return Err(format!("`{other}` is none of kill, power, damage")),
         }
     }
     Ok(list)
@@ -160,6 +194,14 @@ fn confirmations(text: &str) -> Result<usize, String> {
         "all" => Ok(usize::MAX),
         _ => text.parse().map_err(|_| "expected a number, or `all`".to_owned()),
     }
+}
+
+/// `crashlab models`.
+#[derive(Debug, clap::Args)]
+pub struct ModelsArgs {
+    /// As JSON, a model a line
+    #[arg(long)]
+    pub json: bool,
 }
 
 const RUN_EXAMPLES: &str = "\

@@ -14,7 +14,7 @@ use crate::progress::Progress;
 use crate::report::{Event, Json, Keep, Reporter, Summary, Terminal};
 use crate::run::{self, LabError, ScenarioResult, Settings};
 use crate::scenario::{
-    CommandLine, DamageFault, Fault, FaultKind, KillPoint, Recovery, Scenario, Subject,
+    CommandLine, DamageFault, Fault, FaultKind, KillPoint, PowerFault, Recovery, Scenario, Subject,
 };
 use crate::wrap::shell_word;
 
@@ -104,6 +104,10 @@ pub(super) fn scenario(args: &CheckArgs) -> Result<Scenario, String> {
     let mut kinds = Vec::new();
     if args.faults.kill {
         kinds.push(FaultKind::Kill { at: vec![KillPoint::All] });
+    }
+    if args.faults.power {
+        let models = args.model.0.clone();
+        kinds.push(FaultKind::Power(PowerFault { models, states: args.states }));
     }
     if args.faults.damage {
         let Some(file) = state.first().cloned() else {
@@ -201,9 +205,18 @@ fn replay(args: &CheckArgs) -> String {
     args.check.iter().for_each(|line| say("--check", line));
     args.ack.iter().for_each(|what| say("--ack", what));
     args.volatile.iter().for_each(|path| say("--volatile", &path.to_string_lossy()));
-    if args.faults.damage {
-        let list = if args.faults.kill { "kill,damage" } else { "damage" };
-        say("--faults", list);
+    let super::args::FaultList { kill, power, damage } = args.faults;
+    let named = [("kill", kill), ("power", power), ("damage", damage)];
+    let list: Vec<&str> = named.iter().filter(|(_, on)| *on).map(|(name, _)| *name).collect();
+    if list != ["kill"] {
+        say("--faults", &list.join(","));
+    }
+    if power {
+        let models: Vec<&str> = args.model.0.iter().map(|model| model.name).collect();
+        say("--model", &models.join(","));
+        if args.states != PowerFault::STATES {
+            say("--states", &args.states.to_string());
+        }
     }
     if args.depth > 1 {
         say("--depth", &args.depth.to_string());

@@ -115,6 +115,10 @@ fn what(kind: &FaultKind) -> String {
             let points: Vec<String> = at.iter().map(KillPoint::to_string).collect();
             format!("at {}", points.join(", "))
         }
+        FaultKind::Power(fault) => {
+            let disks: Vec<&str> = fault.models.iter().map(|model| model.name).collect();
+            format!("on {}", disks.join(", "))
+        }
         FaultKind::Damage(fault) => damages(fault),
         FaultKind::Overlap { name, .. } | FaultKind::Alert { name, .. } => name.clone(),
         FaultKind::Idle { never } if never.is_empty() => String::new(),

@@ -11,6 +11,7 @@ mod init;
 mod interrupt;
 mod list;
 mod man;
+mod models;
 mod output;
 pub mod plan;
 mod record;
@@ -20,7 +21,7 @@ mod schema;
 
 pub use args::{
     Args, CheckArgs, Command, CompletionsArgs, DamageArgs, Deny, DoctorArgs, InitArgs, ListArgs,
-    ManArgs, RecordArgs, ReplayArgs, RunArgs,
+    ManArgs, ModelsArgs, RecordArgs, ReplayArgs, RunArgs,
 };
 pub use exit::Code;
 pub use output::Output;
@@ -34,6 +35,7 @@ pub fn dispatch(args: &Args, output: &mut Output<'_>) -> Code {
         Command::Record(args) => plan::record(args).map(|plan| record::record(&plan, output)),
         Command::Replay(args) => plan::replay(args).map(|plan| replay::replay(&plan, output)),
         Command::Damage(args) => Ok(damage::run(args, output)),
+        Command::Models(args) => Ok(models::models(args, output)),
         Command::Init(args) => Ok(init::init(args, output)),
         Command::Schema => Ok(schema::schema(output)),
         Command::Doctor(args) => Ok(doctor::run(args, output)),

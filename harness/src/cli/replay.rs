@@ -81,6 +81,10 @@ fn forms(scenario: &Scenario) -> Vec<String> {
                  (kill@mark:NAME), bytes of a write (kill@12+4096)"
                     .to_owned(),
             ),
+            FaultKind::Power(_) => forms.push(
+                "power@PLACE-OP-OP with the ops that are not on the disk, as `run` shows it (power@5-2)"
+                    .to_owned(),
+            ),
             FaultKind::Damage(fault) => forms.extend(fault.damages.iter().map(|wish| match wish {
                 Wish::All => "damage:NAME with what `crashlab damage --list FILE` lists".to_owned(),
                 other => format!("damage:{other}"),

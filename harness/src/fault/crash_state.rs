@@ -53,6 +53,17 @@ pub fn crash_states<'a>(
     })
 }
 
+/// Of these places of a run, those that lie between two events, each with how many events come before it.
+pub fn moments(log: &[Event], places: Vec<KillPoint>) -> Vec<(KillPoint, usize)> {
+    let positions = Positions::of(log);
+    let between = places.into_iter().filter(|place| !matches!(place, KillPoint::Inside(..)));
+    let with_position = |place: KillPoint| {
+        let events = positions.of_point(&place)?;
+        Some((place, events))
+    };
+    between.filter_map(with_position).collect()
+}
+
 /// A run that is gone through once.
 struct Run<'a> {
     log: &'a [Event],

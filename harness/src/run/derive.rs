@@ -7,13 +7,13 @@ use super::LabError;
 use super::kill::{After, Ground, Killed};
 use crate::fault::crash_state::crash_states;
 use crate::fault::kill::points;
-use crate::judge::{Grade, Outcome, Version, Versions, versions, vouched};
-use crate::recording::Trace;
+use crate::judge::{Grade, Image, Outcome, Version, Versions, versions, vouched};
+use crate::recording::{Gap, Trace};
 use crate::scenario::KillPoint;
 use crate::tree::{Misfit, Tree};
 
 /// What identifies a tree.
-type Hash = [u8; 32];
+pub(super) type Hash = [u8; 32];
 
 /// A run whose every kill state is known: the subject's, or that of a recovery.
 #[derive(Debug, Clone)]
@@ -69,40 +69,35 @@ impl Ground<'_> {
                 order.push((hash, left.clone()));
                 left
             });
-            let gap = run
-                .trace
-                .gaps
-                .iter()
-                .find(|gap| gap.path.is_some() && gap.at_event <= state.events);
             let cut = matches!(state.point, KillPoint::Inside(..));
             let promised = run.versions.promised_at(state.events - usize::from(cut));
             killed.push(Killed {
-                id: format!("{}{}", run.prefix, state.point),
-                unseen: gap.map(|gap| format!("the tracer could not see: {}", gap.what)),
-                of_recovery: run.earlier > 0,
-                before: run.before.clone(),
-                trace: run.trace.clone(),
-                events: state.events,
                 survivor: state.survivor,
-                left: left.clone(),
-                hash,
-                versions: run.versions.clone(),
                 promised: run.promised.max(promised),
-                after: None,
-                point: state.point,
+                ..run.cut(state.point, state.events, left.clone(), hash)
             });
         }
         known.extend(trees.into_keys());
-        self.recoveries.ahead(&order, self.jobs)?;
+        self.recover_all(&mut killed, &order)?;
+        Ok(killed)
+    }
+
+    /// Runs the recovery on each of the trees, and tells those that were left with them what came of it.
+    pub(super) fn recover_all(
+        &self,
+        killed: &mut [Killed],
+        trees: &[(Hash, Arc<Tree>)],
+    ) -> Result<(), LabError> {
+        self.recoveries.ahead(trees, self.jobs)?;
         let familiar = self.familiar()?;
         let mut afters: HashMap<Hash, Arc<After>> = HashMap::new();
-        for (hash, tree) in &order {
+        for (hash, tree) in trees {
             afters.insert(*hash, Arc::new(self.recover(*hash, tree, &familiar)?));
         }
-        for kill in &mut killed {
+        for kill in killed {
             kill.after = afters.get(&kill.hash).cloned().filter(|_| kill.unseen.is_none());
         }
-        Ok(killed)
+        Ok(())
     }
 
     /// What the recovery makes of the trees at which the run vouched for a journal.
@@ -174,12 +169,50 @@ impl Ground<'_> {
             .map_err(LabError::Lab)
     }
 
-    fn does_not_fit(&self, misfit: &Misfit) -> LabError {
+    pub(super) fn does_not_fit(&self, misfit: &Misfit) -> LabError {
         LabError::Lab(format!("{}: {misfit}", self.stage.scenario.file.display()))
     }
 }
 
 impl Run {
+    /// This run cut short at a place, with what was left; nothing is said of what survived yet.
+    pub(super) fn cut(
+        &self,
+        point: KillPoint,
+        events: usize,
+        left: Arc<Tree>,
+        hash: Hash,
+    ) -> Killed {
+        let touches = |gap: &&Gap| gap.path.is_some() && gap.at_event <= events;
+        let gap = self.trace.gaps.iter().find(touches);
+        Killed {
+            id: format!("{}{point}", self.prefix),
+            unseen: gap.map(|gap| format!("the tracer could not see: {}", gap.what)),
+            of_recovery: self.earlier > 0,
+            before: self.before.clone(),
+            trace: self.trace.clone(),
+            events,
+            survivor: Image::default(),
+            left,
+            hash,
+            versions: self.versions.clone(),
+            promised: self.promised,
+            after: None,
+            power: None,
+            point,
+        }
+    }
+
+    /// What it did.
+    pub(super) fn trace(&self) -> &Trace {
+        &self.trace
+    }
+
+    /// What it passed through.
+    pub(super) fn versions(&self) -> &Versions {
+        &self.versions
+    }
+
     /// The versions that this run passes through itself.
     pub fn own_versions(&self) -> &[Version] {
         &self.versions.all[self.earlier..]

@@ -46,6 +46,17 @@ pub struct Killed {
     pub(super) versions: Arc<Versions>,
     pub(super) promised: usize,
     pub(super) after: Option<Arc<After>>,
+    /// The power failed, and it was no kill.
+    pub(super) power: Option<PowerFailed>,
+}
+
+/// What a power cut left, beside the tree.
+#[derive(Debug, Clone)]
+pub struct PowerFailed {
+    /// The disk models by whose rules the tree can be found.
+    pub(super) disks: Vec<&'static str>,
+    /// What is not on the disk, in words.
+    pub(super) missing: Vec<String>,
 }
 
 /// What came of one tree.
@@ -174,7 +185,20 @@ impl Killed {
             after.leftovers.iter().map(|path| (Word::Leftover, path.display().to_string()));
         let metadata = after.metadata.iter().map(|what| (Word::Metadata, what.clone()));
         let warnings = leftovers.chain(metadata).collect();
-        Case { id, verdict, warnings, evidence }
+        Case { id, verdict: self.on_disks(verdict), warnings, evidence }
+    }
+
+    /// The verdict with the disks on which it is so.
+    fn on_disks(&self, verdict: Verdict) -> Verdict {
+        let Some(power) = &self.power else {
+            return verdict;
+        };
+        let missing = match power.missing.is_empty() {
+            true => "everything is on the disk".to_owned(),
+            false => format!("not on the disk: {}", power.missing.join(", ")),
+        };
+        let why = format!("on {}: {}; {missing}", power.disks.join(", "), verdict.why);
+        Verdict { why, ..verdict }
     }
 
     /// More lines in a counted file than after any undisturbed run, and than stood there with the version that

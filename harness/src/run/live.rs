@@ -68,6 +68,7 @@ impl Ground<'_> {
             promised: versions.promised,
             versions: Arc::new(versions),
             after,
+            power: None,
         })
     }
 

@@ -15,6 +15,7 @@ mod overlap;
 mod part;
 mod plain;
 mod pool;
+mod power;
 mod scenario;
 mod stage;
 

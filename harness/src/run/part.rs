@@ -13,6 +13,7 @@ use super::damage::{Damaged, damage};
 use super::kill::{Ground, Killed};
 use super::overlap::{Overlapped, overlap};
 use super::plain::{alert, idle};
+use super::power::PowerCut;
 use super::scenario::{FaultResult, Plan};
 use super::stage::Stage;
 use super::{LabError, check_interrupt};
@@ -122,9 +123,10 @@ impl<'a> Part<'a> {
         let mut controls = controls.map(|first| first.finish(&self.recoveries)).transpose()?;
         let mut masks = controls.as_ref().map(|all| all.masks.lines()).unwrap_or_default();
         let ground = self.ground();
-        let mut faults = Vec::new();
+        let (mut faults, mut notes) = (Vec::new(), Vec::new());
         for (fault, pending) in self.stage.scenario.faults.iter().zip(pending) {
-            let (mut cases, mut confirmation) = judge(&ground, pending, &mut controls, &mut masks)?;
+            let (mut cases, mut confirmation) =
+                judge(&ground, pending, fault, &mut controls, &mut masks, &mut notes)?;
             let ids = cases.iter_mut().map(|case| &mut case.id);
             let differing = confirmation.differing.iter_mut().map(|(id, _)| id);
             ids.chain(differing).for_each(|id| id.insert_str(0, &self.prefix));
@@ -139,7 +141,7 @@ impl<'a> Part<'a> {
         }
         drop(ground);
         let confirmed = faults.iter().flat_map(|fault| fault.confirmation.notes());
-        self.notes.extend(confirmed);
+        self.notes.extend(notes.into_iter().chain(confirmed));
         Ok((faults, masks, self.notes))
     }
 }
@@ -147,12 +149,21 @@ impl<'a> Part<'a> {
 fn judge(
     ground: &Ground<'_>,
     pending: Pending,
+    fault: &Fault,
     controls: &mut Option<Controls>,
     masks: &mut Vec<String>,
+    notes: &mut Vec<String>,
 ) -> Result<(Vec<Case>, Confirmation), LabError> {
     match (pending, controls) {
         (Pending::Kills(kills), Some(controls)) => judge_kills(ground, kills, controls),
-        (Pending::Kills(_), None) => Err(without_controls()),
+        (Pending::Power(cut), Some(controls)) => {
+            let vouched = ground.vouched()?;
+            let judged = cut.killed.iter().map(|kill| kill.judge(ground, controls, &vouched));
+            let cases: Vec<Case> = judged.collect();
+            notes.extend(ground.told(&cut, &cases, &fault.expect)?);
+            Ok((cases, Confirmation::default()))
+        }
+        (Pending::Kills(_) | Pending::Power(_), None) => Err(without_controls()),
         (Pending::Cases(cases), controls) => {
             let judge = |case: Waiting| case.judge(ground, controls.as_ref(), masks);
             let cases = cases.into_iter().map(judge).collect::<Result<_, _>>()?;
@@ -162,12 +173,13 @@ fn judge(
 }
 
 fn needs_controls(fault: &Fault) -> bool {
-    matches!(fault.kind, FaultKind::Kill { .. } | FaultKind::Damage(_))
+    matches!(fault.kind, FaultKind::Kill { .. } | FaultKind::Power(_) | FaultKind::Damage(_))
 }
 
 /// The cases of one fault, which have been run and wait for the controls to be complete.
 enum Pending {
     Kills(Vec<Killed>),
+    Power(PowerCut),
     Cases(Vec<Waiting>),
 }
 
@@ -189,6 +201,7 @@ impl Pending {
     fn waits(&self) -> bool {
         match self {
             Pending::Kills(kills) => !kills.is_empty(),
+            Pending::Power(cut) => !cut.killed.is_empty(),
             Pending::Cases(cases) => cases.iter().any(|case| !matches!(case, Waiting::Judged(_))),
         }
     }
@@ -282,6 +295,10 @@ fn try_fault(
                 false => ground.derive(&ground.run(), places.collect(), &mut HashSet::new()),
             };
             kills.map(Pending::Kills)
+        }
+        (FaultKind::Power(power), Some(_)) => {
+            must_change(ground, fault)?;
+            ground.power(power, |id| plan.wants(id)).map(Pending::Power)
         }
         (FaultKind::Damage(fault), _) => try_damage(ground, fault, plan, notes),
         (FaultKind::Overlap { name, processes, order, says }, _)
@@ -390,7 +407,8 @@ fn wished(at: &[KillPoint], plan: &Plan) -> Vec<KillPoint> {
 /// What a reader of the report should know though it is no finding.
 fn notes(recording: &Recording, stage: &Stage<'_>) -> Vec<String> {
     let gaps = recording.trace.gaps.iter().map(|gap| format!("not seen: {}", gap.what));
-    let is_kill = |fault: &Fault| matches!(fault.kind, FaultKind::Kill { .. });
+    let is_kill =
+        |fault: &Fault| matches!(fault.kind, FaultKind::Kill { .. } | FaultKind::Power(_));
     // A kill says it of each case, as a warning.
     let kept = match stage.scenario.faults.iter().any(is_kill) {
         true => Vec::new(),

@@ -8,6 +8,7 @@ use schemars::{Schema, json_schema};
 use super::point::{self, FormError};
 use super::{KillPoint, Turn};
 use crate::fault::damage::{Family, Whole, Wish};
+use crate::fault::power::{DiskModel, MODELS};
 
 /// What a text in a scenario file can be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,10 +41,15 @@ pub(super) enum Form {
     Acknowledgement,
     /// A [`Wish`].
     Damage,
+    /// The name of a [`DiskModel`](crate::fault::power::DiskModel), or `all`.
+    Disk,
 }
 
+/// All disk models.
+pub(super) const ALL_DISKS: &str = "all";
+
 impl Form {
-    pub(super) const ALL: [Form; 14] = [
+    pub(super) const ALL: [Form; 15] = [
         Form::OneLine,
         Form::Argument,
         Form::ShellLine,
@@ -58,6 +64,7 @@ impl Form {
         Form::Regex,
         Form::Acknowledgement,
         Form::Damage,
+        Form::Disk,
     ];
 
     /// The form that the schema calls so.
@@ -82,6 +89,7 @@ impl Form {
             Form::Regex => "rust-regex",
             Form::Acknowledgement => "acknowledgement",
             Form::Damage => "damage",
+            Form::Disk => "disk-model",
         }
     }
 
@@ -115,6 +123,9 @@ impl Form {
                 format!("^(mark:{mark}|m|ma|mar|mark|{other})$")
             }
             Form::Damage => damage_pattern(),
+            Form::Disk => {
+                format!("^({ALL_DISKS}|{})$", MODELS.each_ref().map(|model| model.name).join("|"))
+            }
         }
     }
 
@@ -152,6 +163,8 @@ impl Form {
             Form::Turn => text.parse::<Turn>().map(drop),
             Form::Regex => check_regex(text),
             Form::Damage => text.parse::<Wish>().map(drop).map_err(FormError::from),
+            Form::Disk if text == ALL_DISKS => Ok(()),
+            Form::Disk => text.parse::<&DiskModel>().map(drop).map_err(FormError::from),
             Form::Acknowledgement => match text.strip_prefix("mark:") {
                 Some(name) => point::check_mark_name(name)
                     .map_err(|error| error.within::<String>(|name| format!("mark:{name}"))),

@@ -12,6 +12,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use crate::fault::damage::{Damage, Wish};
+use crate::fault::power::DiskModel;
 use crate::judge::Word;
 
 mod conform;
@@ -132,6 +133,8 @@ pub enum FaultKind {
         /// Where.
         at: Vec<KillPoint>,
     },
+    /// The power fails, at every op and after the end.
+    Power(PowerFault),
     /// A state file is damaged, then the recovery runs.
     Damage(DamageFault),
     /// Several processes at once, held and released at marks.
@@ -160,6 +163,25 @@ pub enum FaultKind {
         /// A regular expression that one of its lines must match.
         says: String,
     },
+}
+
+/// The power fails, at every op and after the end.
+#[derive(Debug, Clone)]
+pub struct PowerFault {
+    /// The disks that it is tried on.
+    pub models: Vec<&'static DiskModel>,
+    /// So many different states at most, on each of them.
+    pub states: usize,
+}
+
+impl PowerFault {
+    /// So many states at most, unless a scenario says otherwise.
+    pub const STATES: usize = 1000;
+
+    /// On these disks, with the usual bound.
+    pub fn on(models: Vec<&'static DiskModel>) -> PowerFault {
+        PowerFault { models, states: PowerFault::STATES }
+    }
 }
 
 /// A state file is damaged, then the recovery runs.
@@ -191,6 +213,7 @@ impl FaultKind {
     pub fn word(&self) -> &'static str {
         match self {
             FaultKind::Kill { .. } => "kill",
+            FaultKind::Power(_) => "power",
             FaultKind::Damage(_) => "damage",
             FaultKind::Overlap { .. } => "overlap",
             FaultKind::Idle { .. } => "idle",

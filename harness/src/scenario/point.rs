@@ -8,6 +8,7 @@ use std::str::FromStr;
 use super::nearest::nearest;
 use super::{KillPoint, Turn, Until};
 use crate::fault::damage::{self, NameError};
+use crate::fault::power::{DiskModel, NoSuchModel};
 
 /// The words of the op log, as [`OpKind::word`](crate::op::OpKind::word) gives them.
 const OP_WORDS: [&str; 18] = [
@@ -100,6 +101,12 @@ impl From<NameError> for FormError {
             }
             NameError::Place { expected, .. } => FormError::new(expected),
         }
+    }
+}
+
+impl From<NoSuchModel> for FormError {
+    fn from(_: NoSuchModel) -> FormError {
+        FormError::new(format!("`all`, or one of {}", DiskModel::names()))
     }
 }
 

@@ -8,8 +8,9 @@ use serde::Deserialize;
 
 use super::expect;
 use super::forms::Form;
-use super::{CommandLine, DamageFault};
+use super::{CommandLine, DamageFault, PowerFault};
 use crate::fault::damage::Damage;
+use crate::fault::power::MODELS;
 use crate::judge::Word;
 
 /// A scenario: who is tried, on what, what is done to it, and what must hold afterwards.
@@ -140,6 +141,21 @@ pub(super) enum RawFault {
         #[schemars(schema_with = "expect::schema")]
         expect: Vec<Word>,
     },
+    /// The power fails, at every op and after the end: whatever the disk may hold then is tried.
+    Power {
+        /// By the rules of which disk models (`crashlab models` tells them), or `all`.
+        #[serde(default = "default_disk")]
+        #[schemars(schema_with = "disks")]
+        model: Vec<String>,
+        /// So many different states at most, on each disk.
+        #[serde(default = "states_at_most")]
+        #[schemars(range(min = 1, max = 1_000_000))]
+        states: usize,
+        /// Faults and warnings that must be found at least once.
+        #[serde(default)]
+        #[schemars(schema_with = "expect::schema")]
+        expect: Vec<Word>,
+    },
     /// A state file is damaged, then the recovery runs. It must refuse, name the file, and leave its bytes alone.
     Damage {
         /// Which state file; the first one where this is not given.
@@ -237,6 +253,14 @@ fn places_at_most() -> usize {
     DamageFault::AT_MOST
 }
 
+fn default_disk() -> Vec<String> {
+    vec![MODELS[0].name.to_owned()]
+}
+
+fn states_at_most() -> usize {
+    PowerFault::STATES
+}
+
 fn everywhere() -> Vec<RawPoint> {
     vec![RawPoint::Text("all".into())]
 }
@@ -299,6 +323,10 @@ fn turns(_: &mut SchemaGenerator) -> Schema {
 
 fn damages(_: &mut SchemaGenerator) -> Schema {
     Form::Damage.list(1)
+}
+
+fn disks(_: &mut SchemaGenerator) -> Schema {
+    Form::Disk.list(1)
 }
 
 fn environment(_: &mut SchemaGenerator) -> Schema {

@@ -9,12 +9,15 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::error::{Mistake, ScenarioError};
+use super::forms::ALL_DISKS;
 use super::nearest::nearest;
 use super::raw::{RawFault, RawPoint, RawScenario, RawSubject};
 use super::{
-    CommandLine, DamageFault, Fault, FaultKind, KillPoint, Recovery, Scenario, Subject, Turn,
+    CommandLine, DamageFault, Fault, FaultKind, KillPoint, PowerFault, Recovery, Scenario, Subject,
+    Turn,
 };
 use super::{conform, schema};
+use crate::fault::power::{DiskModel, MODELS};
 use Step::{Index, Key};
 
 /// The scenario in the text of a file, or everything that is wrong with it. `name` is what the scenario is called.
@@ -185,6 +188,13 @@ impl Resolver<'_> {
                 let at = parsed.collect();
                 (FaultKind::Kill { at }, expect)
             }
+            RawFault::Power { model, states, expect } => {
+                let named = model.iter().enumerate().flat_map(|(nth, name)| {
+                    self.disks(name, &[at[0], at[1], Key("model"), Index(nth)])
+                });
+                let models = named.collect();
+                (FaultKind::Power(PowerFault { models, states }), expect)
+            }
             RawFault::Damage { file, damages, at_most, valid, expect } => {
                 let file = self.damaged(file, state, &[at[0], at[1], Key("file")]);
                 let damages = damages.iter().enumerate().filter_map(|(nth, text)| {
@@ -255,6 +265,14 @@ impl Resolver<'_> {
             self.mistakes.push(mistake.or(nearest(&file, known)));
         }
         path
+    }
+
+    /// The disk models of that name, or all.
+    fn disks(&mut self, name: &str, at: &[Step<'_>]) -> Vec<&'static DiskModel> {
+        match name {
+            ALL_DISKS => MODELS.iter().collect(),
+            _ => self.parsed(name, at).into_iter().collect(),
+        }
     }
 
     /// The processes in the order of the file.

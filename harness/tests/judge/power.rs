@@ -267,13 +267,11 @@ fn a_write_is_torn_at_the_blocks_of_the_disk() {
 fn the_sync_that_is_missing_is_found() {
     let before = tree(&[("s.json", "old")]);
     let log = Log::default().create("t").write("t", 0, "newer").close("t").rename("t", "s.json");
+    let is_bad =
+        |state: &PowerState| !["old", "newer"].contains(&text(&state.tree, "s.json").as_str());
     let repaired = |name: &str| -> Vec<String> {
-        let (cuts, states) = states(&before, &log, name);
-        let bad: Vec<&PowerState> = states
-            .iter()
-            .filter(|state| !["old", "newer"].contains(&text(&state.tree, "s.json").as_str()))
-            .collect();
-        let repair = cuts.repair(&bad).expect("a repair");
+        let (cuts, _) = states(&before, &log, name);
+        let repair = cuts.repair(is_bad, 1000).expect("a repair");
         repair.iter().map(ToString::to_string).collect()
     };
     for name in ["ext4", "ext4-noauto", "xfs", "btrfs", "posix"] {
@@ -286,8 +284,7 @@ fn no_sync_mends_what_a_kill_leaves_as_well() {
     let before = tree(&[("s.json", "old")]);
     let log = Log::default().truncate("s.json").write("s.json", 0, "newer");
     let (cuts, states) = states(&before, &log, "ext4");
-    let empty: Vec<&PowerState> =
-        states.iter().filter(|state| text(&state.tree, "s.json").is_empty()).collect();
-    assert!(empty.iter().any(|state| state.missing.is_empty()));
-    assert_eq!(cuts.repair(&empty), None);
+    let is_empty = |state: &PowerState| text(&state.tree, "s.json").is_empty();
+    assert!(states.iter().any(|state| is_empty(state) && state.missing.is_empty()));
+    assert_eq!(cuts.repair(is_empty, 1000), None);
 }

@@ -99,18 +99,115 @@ impl<'a> Disk<'a> {
     }
 
     fn tree(mut self) -> Tree {
+        match &self.log.before {
+            Some(before) => self.changed(before.clone()),
+            None => self.whole(),
+        }
+    }
+
+    /// The tree before the run with what has changed, where every file has one name and no folder has changed its own.
+    fn changed(&mut self, mut tree: Tree) -> Tree {
+        for (path, (folder, name)) in &self.log.touched {
+            match self.names.get(folder).and_then(|names| names.get(name)).copied() {
+                Some(inode) => _ = tree.nodes.insert(path.clone(), self.seen(inode)),
+                None => _ = tree.nodes.remove(path),
+            }
+        }
+        let changed: Vec<Inode> = self.nodes.keys().copied().collect();
+        for inode in changed {
+            let path = self.log.paths.get(&inode);
+            if let Some(path) = path.filter(|path| !self.log.touched.contains_key(*path)) {
+                let node = self.seen(inode);
+                tree.nodes.insert(path.clone(), node);
+            }
+        }
+        tree
+    }
+
+    /// An inode as it is found, files with what lies before their end.
+    fn seen(&mut self, inode: Inode) -> Node {
+        let mut node = self.node(inode).clone();
+        if let (NodeKind::File(bytes), Some(size)) = (&mut node.kind, self.sizes.get(&inode)) {
+            _ = bytes.resize(*size);
+        }
+        node
+    }
+
+    fn whole(mut self) -> Tree {
         let mut entries = Vec::new();
         let mut open = vec![(PathBuf::new(), 0)];
         while let Some((path, inode)) = open.pop() {
-            let mut node = self.node(inode).clone();
-            if let (NodeKind::File(bytes), Some(size)) = (&mut node.kind, self.sizes.get(&inode)) {
-                _ = bytes.resize(*size);
-            }
+            let node = self.seen(inode);
             if let (NodeKind::Folder, Some(names)) = (&node.kind, self.names.get(&inode)) {
                 open.extend(names.iter().map(|(name, inode)| (path.join(name), *inode)));
             }
             entries.push((path, node, inode));
         }
         Tree::from_identities(entries)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use crate::op::{Actor, Event, FileId, Op, OpKind, What};
+
+    fn ops(kinds: Vec<OpKind>) -> Vec<Event> {
+        let actor = Actor { program: 0, pid: 1, tid: 1 };
+        let event = |(number, kind)| Event {
+            actor,
+            what: What::Op(Op { number, call: String::new(), kind }),
+        };
+        (1..).zip(kinds).map(event).collect()
+    }
+
+    /// A tree that is made of the one before and one that is made anew are the same, whatever has reached the disk.
+    #[test]
+    fn both_ways_to_the_tree_lead_to_the_same() {
+        let path = |name: &str| Path::new(name).to_owned();
+        let file = |number, name: &str| (FileId(number), path(name));
+        let node = |kind| Node {
+            kind,
+            mode: 0o644,
+            uid: 0,
+            gid: 0,
+            hard_link: None,
+            xattrs: BTreeMap::new(),
+        };
+        let bytes = |text: &str| NodeKind::File(text.as_bytes().to_vec().into());
+        let mut before = Tree::default();
+        before.nodes.insert(path(""), node(NodeKind::Folder));
+        before.nodes.insert(path("d"), node(NodeKind::Folder));
+        before.nodes.insert(path("d/s"), node(bytes("old")));
+        before.nodes.insert(path("log"), node(bytes("line\n")));
+        let write = |(file, path), offset, text: &str| OpKind::Write {
+            file,
+            path,
+            offset,
+            data: text.as_bytes().to_vec().into(),
+            append: false,
+        };
+        let events = ops(vec![
+            OpKind::Create { file: FileId(0), path: Some(path("d/t")), mode: 0o600, owner: (0, 0) },
+            write(file(0, "d/t"), 0, "newer"),
+            write(file(1, "log"), 5, "more\n"),
+            OpKind::Rename {
+                from: path("d/t"),
+                to: path("d/s"),
+                exchange: false,
+                no_replace: false,
+            },
+            OpKind::Chmod { path: path("d/s"), file: Some(FileId(0)), mode: 0o640 },
+            OpKind::Unlink { path: path("log") },
+        ]);
+        let log = Log::of(&before, &events, 4096).expect("the log fits");
+        let anew = Log { before: None, ..log.clone() };
+        assert!(log.before.is_some());
+        for kept in 0..1u32 << log.parts.len() {
+            let persisted = |part: usize| kept >> part & 1 == 1;
+            assert_eq!(tree(&log, persisted), tree(&anew, persisted), "{kept:b}");
+        }
     }
 }

@@ -122,18 +122,9 @@ impl<'a> Seen<'a> {
     }
 }
 
-/// The parts that are surely on the disk when so many events had been written down, for a log whose parts need this.
+/// The parts that are surely on the disk when so many events had been written down, for a log whose parts need this; with
+/// what was asked for, and with `more`.
 pub(super) fn durable(
-    log: &Log,
-    model: &DiskModel,
-    needs: &[Vec<usize>],
-    position: usize,
-) -> Vec<bool> {
-    durable_with(log, model, needs, position, &[])
-}
-
-/// As [`durable`], if these wishes had been made as well.
-pub(super) fn durable_with(
     log: &Log,
     model: &DiskModel,
     needs: &[Vec<usize>],

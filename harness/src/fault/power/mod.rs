@@ -21,20 +21,22 @@ mod states;
 pub use model::{DiskModel, Fsync, Growth, MODELS, NoSuchModel, Order, Replace, Rule};
 pub use repair::Repair;
 
-use parts::{Change, Log};
+use parts::{Change, Log, Wish};
 use states::Moment;
 
 /// With at most so many parts that may be missing, every legal state is tried.
 pub const EXHAUSTIVE_PARTS: usize = 12;
 
 /// The power cuts of a run on a disk.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct PowerCuts<'a> {
     model: &'static DiskModel,
     events: &'a [Event],
     log: Log,
     needs: Vec<Vec<usize>>,
     moments: Vec<Cut>,
+    /// Wishes that the run did not have.
+    more: Vec<(usize, Wish)>,
 }
 
 /// When the power fails.
@@ -84,7 +86,7 @@ impl<'a> PowerCuts<'a> {
         };
         let mut moments: Vec<Cut> = places.iter().map(at).collect();
         moments.push(Cut { place: None, events: events.len() });
-        Ok(PowerCuts { model, events, log, needs, moments })
+        Ok(PowerCuts { model, events, log, needs, moments, more: Vec::new() })
     }
 
     /// The model.
@@ -116,7 +118,10 @@ impl<'a> PowerCuts<'a> {
     }
 
     fn moment(&self, cut: &Cut) -> Moment<'_> {
-        let durable = legal::durable(&self.log, self.model, &self.needs, cut.events);
+        let ended = cut.place.is_none();
+        let more = self.more.iter().copied().filter(|(at, _)| *at < cut.events || ended);
+        let more: Vec<(usize, Wish)> = more.collect();
+        let durable = legal::durable(&self.log, self.model, &self.needs, cut.events, &more);
         let count = self.log.parts.partition_point(|part| part.position <= cut.events);
         Moment::new(&self.needs, &durable, count)
     }

@@ -86,7 +86,7 @@ pub(super) enum Wish {
 }
 
 /// A run as parts.
-#[derive(Debug)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Log {
     /// Every inode as it was before the run, or as it was made.
     pub(super) inodes: Vec<Node>,
@@ -96,6 +96,13 @@ pub(super) struct Log {
     pub(super) parts: Vec<Part>,
     /// What was asked for, and after how many events.
     pub(super) wishes: Vec<(usize, Wish)>,
+    /// The tree before the run, where what can be found differs from it in single files alone: no folder is made, moved or
+    /// removed, and no file has two names.
+    pub(super) before: Option<Tree>,
+    /// Where inodes stood before the run.
+    pub(super) paths: HashMap<Inode, PathBuf>,
+    /// The names that change, by their paths.
+    pub(super) touched: BTreeMap<PathBuf, (Inode, OsString)>,
 }
 
 /// The log does not fit the tree.
@@ -125,7 +132,7 @@ impl Log {
                 _ => {}
             }
         }
-        Ok(walk.log)
+        Ok(walk.end(before))
     }
 }
 
@@ -139,14 +146,15 @@ struct Walk {
     sizes: HashMap<Inode, u64>,
     /// Where an inode without a name was last seen.
     removed: HashMap<PathBuf, Inode>,
+    /// A file got another name, or a folder lost its own.
+    linked: bool,
 }
 
 const ROOT: Inode = 0;
 
 impl Walk {
     fn begin(before: &Tree, block: u64) -> Walk {
-        let log =
-            Log { inodes: Vec::new(), names: Vec::new(), parts: Vec::new(), wishes: Vec::new() };
+        let log = Log::default();
         let mut walk = Walk {
             log,
             block,
@@ -155,18 +163,43 @@ impl Walk {
             names: HashMap::new(),
             sizes: HashMap::new(),
             removed: HashMap::new(),
+            linked: false,
         };
         let mut groups: HashMap<PathBuf, Inode> = HashMap::new();
         for (path, node) in &before.nodes {
             let known = node.hard_link.as_ref().and_then(|group| groups.get(group).copied());
             let inode = known.unwrap_or_else(|| walk.add(node.clone()));
             node.hard_link.iter().for_each(|group| _ = groups.insert(group.clone(), inode));
+            walk.log.paths.insert(inode, path.clone());
             if let Some((folder, name)) = walk.place(path) {
                 walk.log.names.push((folder, name.clone(), inode));
                 walk.names.entry(folder).or_default().insert(name, inode);
             }
         }
         walk
+    }
+
+    /// The log, once all of it was read.
+    fn end(mut self, before: &Tree) -> Log {
+        let log = &mut self.log;
+        let mut is_plain =
+            !self.linked && before.nodes.values().all(|node| node.hard_link.is_none());
+        for part in &log.parts {
+            let Change::Names(names) = &part.change else { continue };
+            for name in names {
+                let moved = name.inode.map(|inode| &log.inodes[inode].kind);
+                is_plain &= !matches!(moved, Some(NodeKind::Folder));
+                match log.paths.get(&name.folder) {
+                    Some(path) => {
+                        let place = (name.folder, name.name.clone());
+                        log.touched.insert(path.join(&name.name), place);
+                    }
+                    None => is_plain = false,
+                }
+            }
+        }
+        log.before = is_plain.then(|| before.clone());
+        self.log
     }
 
     fn add(&mut self, node: Node) -> Inode {
@@ -286,13 +319,16 @@ impl Walk {
             OpKind::Link { file, from, to } => {
                 let inode = self.file(*file, from.as_deref().unwrap_or(to));
                 let inode = inode.ok_or_else(|| to.clone())?;
+                self.linked = true;
                 self.set(number, vec![(to, Some(inode))])
             }
             OpKind::Symlink { target, path, owner } => {
                 let inode = self.made(NodeKind::Link(target.clone()), 0o777, *owner);
                 self.set(number, vec![(path, Some(inode))])
             }
-            OpKind::Unlink { path } | OpKind::Rmdir { path } => {
+            OpKind::Unlink { path } => self.set(number, vec![(path, None)]),
+            OpKind::Rmdir { path } => {
+                self.linked = true;
                 self.set(number, vec![(path, None)])
             }
             OpKind::Mkdir { path, mode, owner } => {

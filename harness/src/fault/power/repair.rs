@@ -9,6 +9,8 @@ use crate::op::{OpKind, What};
 
 /// So many are looked for together.
 const REPAIRS_MAX: usize = 3;
+/// So often it is looked whether they do.
+const TRIALS_MAX: usize = 32;
 
 /// One fsync more.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -33,12 +35,32 @@ impl std::fmt::Display for Repair {
     }
 }
 
-impl PowerCuts<'_> {
-    /// As few fsyncs as are found without which none of these states were legal; `None` where there are none, such as for a
-    /// state that a kill leaves as well.
-    pub fn repair(&self, bad: &[&PowerState]) -> Option<Vec<Repair>> {
-        let mut left: Vec<&PowerState> = bad.to_vec();
-        let (mut chosen, candidates) = (Vec::new(), self.candidates());
+impl<'a> PowerCuts<'a> {
+    /// As few fsyncs as are found without which no bad state were legal, among the first `states`; `None` where there are
+    /// none, such as for a state that a kill leaves as well.
+    pub fn repair(
+        &self,
+        is_bad: impl Fn(&PowerState) -> bool,
+        states: usize,
+    ) -> Option<Vec<Repair>> {
+        let first_bad = |cuts: &PowerCuts<'a>| cuts.states().take(states).find(&is_bad);
+        let mut bad: Vec<PowerState> = first_bad(self).into_iter().collect();
+        let candidates = self.candidates();
+        for _ in 0..TRIALS_MAX {
+            let chosen = self.chosen(&bad, &candidates)?;
+            // What these do not keep from being bad comes to those that they must.
+            match first_bad(&self.with(&chosen)) {
+                None => return Some(chosen),
+                Some(state) => bad.push(state),
+            }
+        }
+        None
+    }
+
+    /// A few that none of these states is legal with.
+    fn chosen(&self, bad: &[PowerState], candidates: &BTreeSet<Repair>) -> Option<Vec<Repair>> {
+        let mut left: Vec<&PowerState> = bad.iter().collect();
+        let mut chosen: Vec<Repair> = Vec::new();
         while !left.is_empty() && chosen.len() < REPAIRS_MAX {
             let still = |repair: &Repair| -> Vec<&PowerState> {
                 let with: Vec<Repair> = chosen.iter().chain([repair]).cloned().collect();
@@ -57,24 +79,31 @@ impl PowerCuts<'_> {
     }
 
     fn is_legal_with(&self, state: &PowerState, repairs: &[Repair]) -> bool {
+        // One that comes right at the cut has not been waited for.
+        let wishes = self.wishes(repairs).into_iter();
+        let wishes: Vec<(usize, Wish)> =
+            wishes.filter(|(at, _)| *at < state.events || state.ended).collect();
+        let durable = legal::durable(&self.log, self.model, &self.needs, state.events, &wishes);
+        !state.parts.iter().any(|part| durable[*part])
+    }
+
+    fn wishes(&self, repairs: &[Repair]) -> Vec<(usize, Wish)> {
         let position = |repair: &Repair| {
-            let op = self
-                .events
-                .iter()
-                .position(|event| matches!(&event.what, What::Op(op) if op.number == repair.after));
-            op.map_or(0, |op| op + 1)
+            let parts = self.log.parts.iter();
+            parts.rev().find(|part| part.op == repair.after).map_or(0, |part| part.position)
         };
         let wish = |repair: &Repair| match repair.folder {
             true => Wish::Folder(repair.inode),
             false => Wish::File { inode: repair.inode, data_only: false },
         };
-        // One that comes right at the cut has not been waited for.
-        let wishes = repairs.iter().map(|repair| (position(repair), wish(repair)));
-        let wishes: Vec<(usize, Wish)> =
-            wishes.filter(|(at, _)| *at < state.events || state.ended).collect();
-        let durable =
-            legal::durable_with(&self.log, self.model, &self.needs, state.events, &wishes);
-        !state.parts.iter().any(|part| durable[*part])
+        repairs.iter().map(|repair| (position(repair), wish(repair))).collect()
+    }
+
+    /// The same run with these fsyncs in it. A cut right at one of them comes before it has been waited for.
+    fn with(&self, repairs: &[Repair]) -> PowerCuts<'a> {
+        let mut with = self.clone();
+        with.more = self.wishes(repairs);
+        with
     }
 
     /// After each op that wrote a file: that file; after each that changed names: their folders.
