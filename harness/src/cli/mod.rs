@@ -13,6 +13,7 @@ mod list;
 mod man;
 mod output;
 pub mod plan;
+mod progress;
 mod record;
 mod replay;
 mod run;
@@ -20,7 +21,7 @@ mod schema;
 
 pub use args::{
     Args, CheckArgs, Command, CompletionsArgs, DamageArgs, Deny, DoctorArgs, InitArgs, ListArgs,
-    ManArgs, RecordArgs, ReplayArgs, RunArgs,
+    ManArgs, RecordArgs, ReplayArgs, RunArgs, Victims,
 };
 pub use exit::Code;
 pub use output::Output;

@@ -118,6 +118,11 @@ impl Verdict {
         Verdict::new(Word::Skipped, why)
     }
 
+    /// Something did not end, and had to.
+    pub fn hung(why: impl Into<String>) -> Verdict {
+        Verdict::new(Word::Hung, why)
+    }
+
     /// Nothing is known, for this reason.
     pub fn not_measured(why: impl Into<String>) -> Verdict {
         Verdict::new(Word::NotMeasured, why)

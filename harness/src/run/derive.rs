@@ -7,7 +7,7 @@ use super::LabError;
 use super::kill::{After, Ground, Killed};
 use crate::fault::kill::{crash_states, points};
 use crate::judge::{Grade, Outcome, Version, Versions, versions, vouched};
-use crate::recording::Trace;
+use crate::recording::{Trace, marks};
 use crate::scenario::KillPoint;
 use crate::tree::{Misfit, Tree};
 
@@ -24,6 +24,8 @@ pub struct Run {
     versions: Arc<Versions>,
     /// What had been promised when it began.
     promised: usize,
+    /// The marks that had been passed when it began.
+    marks: Vec<String>,
     /// Among the versions, how many are from earlier runs.
     earlier: usize,
 }
@@ -37,6 +39,7 @@ impl Ground<'_> {
             trace: Arc::new(self.recording.trace.clone()),
             versions: Arc::new(self.versions.clone()),
             promised: 0,
+            marks: Vec::new(),
             earlier: 0,
         }
     }
@@ -78,8 +81,10 @@ impl Ground<'_> {
                 id: format!("{}{}", run.prefix, state.point),
                 unseen: gap.map(|gap| format!("the tracer could not see: {}", gap.what)),
                 of_recovery: run.earlier > 0,
+                others_hung: false,
                 before: run.before.clone(),
                 trace: run.trace.clone(),
+                at: state.events,
                 events: state.events,
                 survivor: self.stage.state.image(left),
                 left: left.clone(),
@@ -87,6 +92,8 @@ impl Ground<'_> {
                 versions: run.versions.clone(),
                 promised: run.promised.max(promised),
                 after: None,
+                marks: [run.marks.clone(), marks(&run.trace.events[..state.events])].concat(),
+                check_failed: None,
                 point: state.point,
             });
         }
@@ -99,6 +106,9 @@ impl Ground<'_> {
         }
         for kill in &mut killed {
             kill.after = afters.get(&kill.hash).cloned().filter(|_| kill.unseen.is_none());
+            if let Some(after) = &kill.after {
+                kill.check_failed = self.recoveries.check(&after.outcome.end, &kill.marks)?;
+            }
         }
         Ok(killed)
     }
@@ -158,8 +168,8 @@ impl Ground<'_> {
         all.premature = own.premature;
         all.changed.extend(own.changed);
         let prefix = format!("{}/", kill.id);
-        let (before, promised) = (kill.left.clone(), kill.promised);
-        Ok(Run { prefix, before, trace, versions: Arc::new(all), promised, earlier })
+        let (before, promised, marks) = (kill.left.clone(), kill.promised, kill.marks.clone());
+        Ok(Run { prefix, before, trace, versions: Arc::new(all), promised, marks, earlier })
     }
 
     /// Every place of a run.

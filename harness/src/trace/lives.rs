@@ -152,8 +152,10 @@ impl Tracer<'_> {
         if program.main == tid {
             let killed = program.reason.filter(|_| exit == Exit::Signal(libc::SIGKILL));
             program.end = Some((killed.unwrap_or(exit), program.begun.elapsed()));
-            // What it left running ends with it.
-            self.doom(thread.program, None);
+            // What it left running ends with it, unless it was killed alone.
+            if self.victim != Some(tid) {
+                self.doom(thread.program, None);
+            }
         }
         match step {
             Step::Go => {}
@@ -161,6 +163,7 @@ impl Tracer<'_> {
                 self.programs[thread.program].held |=
                     self.programs[thread.program].doomed != Some(Doom::Sent)
             }
+            Step::KillProcess(process) => self.kill_alone(process),
             Step::KillAll => self.kill_all(tid),
         }
     }

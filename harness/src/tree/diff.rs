@@ -10,6 +10,7 @@ use crate::op::Data;
 mod bytes;
 
 pub use bytes::compare_bytes;
+pub(crate) use bytes::escaped;
 
 /// One thing that is different at one path. Printed, it is one line, or a line and a short indented excerpt below;
 /// how much of it was cut is said.

@@ -12,6 +12,7 @@ mod model;
 mod reach;
 mod snapshot;
 
+pub(crate) use diff::escaped;
 pub use diff::{Change, Difference, compare_bytes, difference};
 pub use model::{Inode, Misfit, Model, unaccounted};
 pub(crate) use reach::Top;
@@ -102,6 +103,29 @@ impl Tree {
             .map(|((path, (node, _)), hard_link)| (path, Node { hard_link, ..node }))
             .collect();
         Tree { nodes }
+    }
+
+    /// Puts another tree at a path, with the folders on the way to it; what was there before is gone.
+    pub fn graft(&mut self, path: &Path, other: Tree) {
+        let own = std::mem::take(&mut self.nodes);
+        let own = own.into_iter().filter(|(known, _)| !known.starts_with(path));
+        let top = other.nodes.get(Path::new("")).cloned();
+        let on_the_way = path.ancestors().skip(1).filter_map(|above| {
+            Some((above.to_owned(), Node { mode: 0o755, xattrs: BTreeMap::new(), ..top.clone()? }))
+        });
+        let grafted =
+            other.nodes.into_iter().map(|(below, node)| match below.as_os_str().is_empty() {
+                true => (path.to_owned(), node),
+                false => (path.join(below), node),
+            });
+        let identity = |tree: usize, (path, node): (PathBuf, Node)| {
+            let of_one = node.hard_link.ok_or_else(|| path.clone());
+            (path, node, (tree, of_one))
+        };
+        // Those of its own last: they stay as they are.
+        let entries = on_the_way.map(|entry| identity(0, entry));
+        let entries = entries.chain(grafted.map(|entry| identity(1, entry)));
+        *self = Tree::from_identities(entries.chain(own.map(|entry| identity(2, entry))));
     }
 
     /// The entry at a relative path, links not followed.
