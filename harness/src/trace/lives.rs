@@ -1,9 +1,10 @@
 //! Threads and processes: how they begin, become other programs, and end.
 
-use crate::op::What;
+use crate::op::{Actor, What};
 use crate::subject::Exit;
 use crate::sys::ptrace::{Stopped, Tid};
 use crate::trace::Step;
+use crate::trace::released::released;
 use crate::trace::tracer::{Doom, MOST_PROCESSES, State, Thread, Tracer, executable, stronger};
 
 impl Tracer<'_> {
@@ -127,6 +128,15 @@ impl Tracer<'_> {
         Some(thread)
     }
 
+    /// The locks of the process that was killed alone are free.
+    fn release_locks(&mut self, actor: Actor) -> Step {
+        let mut living: Vec<i32> = self.threads.values().map(|thread| thread.process).collect();
+        living.dedup();
+        let held = std::mem::take(&mut self.victims_locks);
+        let done = released(&self.world, held, &living);
+        self.settle(actor, "exit", done)
+    }
+
     /// A thread has ended.
     pub(super) fn ended(&mut self, tid: Tid, exit: Exit) {
         let actor = self.actor(tid);
@@ -145,6 +155,9 @@ impl Tracer<'_> {
             step = self.flush_mappings();
             step = stronger(step, self.sweep(actor));
             self.prune_mappings();
+            if self.victim == Some(thread.process) {
+                step = stronger(step, self.release_locks(actor));
+            }
         }
         self.begin_orphans();
         step = stronger(step, self.emit(actor, What::Ended { status }));

@@ -24,6 +24,7 @@ mod mapping;
 mod names;
 mod output;
 mod outsiders;
+mod released;
 mod resolve;
 mod spawn;
 mod tracer;
@@ -299,6 +300,7 @@ impl<'a> Tracer<'a> {
             leaving: BTreeSet::new(),
             killed: false,
             victim: None,
+            victims_locks: Vec::new(),
             collector,
             printed: std::collections::HashMap::new(),
         }

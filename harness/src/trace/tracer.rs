@@ -12,6 +12,7 @@ use crate::sys::ptrace::{self, News, Stopped, Tid, Why};
 use crate::trace::budget::{self, Budget};
 use crate::trace::decode::Pending;
 use crate::trace::output::Collector;
+use crate::trace::released::{self, Held};
 use crate::trace::resolve;
 use crate::trace::world::{Done, World};
 use crate::trace::{Director, Step, TraceError};
@@ -96,6 +97,8 @@ pub(super) struct Tracer<'a> {
     pub(super) killed: bool,
     /// The process that the director has killed alone.
     pub(super) victim: Option<i32>,
+    /// The locks that it held then.
+    pub(super) victims_locks: Vec<Held>,
     pub(super) collector: &'a Collector,
     /// How many bytes each output has had.
     pub(super) printed: HashMap<(usize, Stream), usize>,
@@ -349,6 +352,7 @@ impl Tracer<'_> {
     /// SIGKILL for one process; its program ends when the others have.
     pub(super) fn kill_alone(&mut self, process: i32) {
         self.victim = Some(process);
+        self.victims_locks = released::held_by(&self.world, process);
         process::kill(process);
         if let Some(program) = self.programs.iter_mut().find(|program| program.main == process) {
             program.reason.get_or_insert(Exit::Killed);

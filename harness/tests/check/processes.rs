@@ -74,6 +74,12 @@ fn the_kernel_lets_the_locks_of_the_dead_go() {
     let (code, said) = check(&line, &["--kill", "process", "--allow-not-measured"]);
     assert_eq!(code, 0, "{said}");
     assert!(!said.contains("hung"), "{said}");
+    // The log tells it, once nobody else has inherited the lock.
+    let line = format!("(exec 9>>lock; flock 9 || exit 1; {WORKER}) & wait");
+    let (code, said) = check(&line, &["--kill", "process", "--case", "kill@process:2#2"]);
+    assert_eq!(code, 0, "{said}");
+    let after = said.split("was killed here").nth(1).unwrap_or_default();
+    assert!(after.contains("exit              lock  released, flock"), "{said}");
 }
 
 #[test]
