@@ -28,6 +28,7 @@ fn a_pipeline_that_takes_what_it_gets() {
     );
     assert!(said.contains("found   (empty)"), "{said}");
     assert!(said.contains("--kill process --case kill@process:2#0"), "{said}");
+    assert!(!said.contains("confirmed"), "each was made for real to begin with:\n{said}");
     // A kill of all at once never shows that.
     let (code, said) = check(PIPE, &[]);
     assert_eq!((code, row(&said, "")), (0, "old 3, new 1"), "{said}");
@@ -101,6 +102,16 @@ fn the_first_process_dies_and_its_worker_goes_on() {
     let after = said.split("process 1").nth(2).unwrap_or_default();
     assert!(after.contains("unlinkat          go"), "what the worker did then:\n{said}");
     assert!(after.contains("found   6"), "{said}");
+}
+
+/// It waits for what the first process did not come to any more.
+#[test]
+fn the_first_process_dies_and_its_worker_does_not_end() {
+    let line = "(until [ -e go ]; do :; done; rm go; echo 6 > t; mv t s) & : > u; mv u go; wait";
+    let options = ["--kill", "process", "--time-limit", "1", "--case", "kill@process:1#1"];
+    let (code, said) = check(line, &options);
+    assert_eq!(code, 1, "{said}");
+    assert!(said.contains("the other processes did not end when this one had died"), "{said}");
 }
 
 #[test]
