@@ -15,6 +15,9 @@
 //!    another does ([`judge_overlap`]), a program with nothing to do must do nothing ([`judge_idle`]), and an alarm must
 //!    be raised ([`judge_alert`]).
 //!
+//! Where one process was killed and the others went on, the versions are those of that very run; what the others put in place
+//! then, and no undisturbed run does, stands only if the recovery can use it.
+//!
 //! An end proves nothing where it would have been the same without the file: then the surviving bytes alone count.
 //! A journal beside the state can hold more than any version of it tells; where a recovery goes from a moment at which the
 //! run vouched for its journal is right as well ([`vouched`]).

@@ -13,7 +13,7 @@ use super::damage::{Damaged, damage};
 use super::kill::{Ground, Killed};
 use super::overlap::{Overlapped, overlap};
 use super::plain::{alert, idle};
-use super::scenario::{FaultResult, Plan};
+use super::scenario::{FaultResult, Plan, crossed};
 use super::stage::Stage;
 use super::{LabError, check_interrupt};
 use crate::fault::damage::Damage;
@@ -433,6 +433,7 @@ fn notes(recording: &Recording, stage: &Stage<'_>) -> Vec<String> {
         .into_iter()
         .chain(gaps)
         .chain(kept)
+        .chain(crossed(recording, stage))
         .chain(unmatched(recording, stage))
         .collect()
 }

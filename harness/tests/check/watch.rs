@@ -70,6 +70,21 @@ fn a_folder_around_the_current_one_and_one_in_it() {
     assert_eq!((code, row(&said, " s ")), (0, "old 3, new 1"), "{said}");
 }
 
+/// Each watched folder is a mount of its own, which the two of a user need not be.
+#[test]
+fn a_rename_from_one_watched_folder_to_another_is_said() {
+    let (folder, line) = two_folders("echo 6 > t; mv t {data}/d");
+    let (code, said) =
+        folder.check_in("app", &["--watch", "../data", "--state", "../data/d"], &line);
+    if !tried(&said) {
+        return;
+    }
+    assert_eq!(code, 1, "copied, where it could not be moved:\n{said}");
+    assert!(said.replace("\n    ", "").contains("was refused with EXDEV"), "{said}");
+    let (code, said) = folder.check_in("app", &["--watch", "..", "--state", "../data/d"], &line);
+    assert_eq!((code, row(&said, "")), (0, "old 3, new 1"), "{said}");
+}
+
 #[test]
 fn a_folder_that_cannot_be_watched_says_why() {
     let (folder, _) = two_folders("");
