@@ -86,17 +86,19 @@ pub fn check(scenario: &Scenario, settings: &Settings) -> Result<ScenarioResult,
             part.prefix = prefix.clone();
             Ok(part)
         };
-        let single: Result<Vec<Part<'_>>, LabError> = groups.into_iter().map(&judged).collect();
-        match single {
-            // One of them is perhaps nothing without the others, such as an index and what it is of.
-            Err(LabError::Scenario(why)) if !given && found.state.len() > 1 => {
-                let Ok(set) = judged(found.state.clone()) else {
-                    return Err(LabError::Scenario(why));
-                };
-                parts.push(set);
-                how = How::Together;
+        let earlier = parts.len();
+        for group in groups {
+            match judged(group) {
+                // One of them is perhaps nothing without the others, such as an index and what it is of.
+                Err(LabError::Scenario(why)) if !given && found.state.len() > 1 => {
+                    let set = judged(found.state.clone());
+                    parts.truncate(earlier);
+                    parts.push(set.map_err(|_| LabError::Scenario(why))?);
+                    how = How::Together;
+                    break;
+                }
+                part => parts.push(part?),
             }
-            single => parts.extend(single?),
         }
     }
     let mut finished = finish(&stage, parts, plan, &mut Alone(processor))?;
