@@ -43,8 +43,8 @@ impl Family {
 struct Process {
     /// How many ops it did.
     ops: u32,
-    /// The last program that it became.
-    program: PathBuf,
+    /// The programs that it was, each with how many ops it had done when it became that.
+    programs: Vec<(u32, PathBuf)>,
 }
 
 fn processes(events: &[Event]) -> BTreeMap<Descent, Process> {
@@ -54,12 +54,17 @@ fn processes(events: &[Event]) -> BTreeMap<Descent, Process> {
     let mut born: HashMap<i32, PathBuf> = HashMap::new();
     for event in events {
         let actor = family.actor_of(event);
-        let program = || born.get(&event.actor.pid).cloned().unwrap_or_default();
-        let process = found.entry(actor).or_insert_with(|| Process { ops: 0, program: program() });
+        let inherited = || born.get(&event.actor.pid).map(|program| (0, program.clone()));
+        let new = || Process { ops: 0, programs: inherited().into_iter().collect() };
+        let process = found.entry(actor).or_insert_with(new);
         match &event.what {
             What::Op(_) => process.ops += 1,
-            What::Executed { path } => process.program = path.clone(),
-            What::Spawned { child } => _ = born.insert(*child, process.program.clone()),
+            What::Executed { path } => process.programs.push((process.ops, path.clone())),
+            What::Spawned { child } => {
+                if let Some((_, program)) = process.programs.last() {
+                    born.insert(*child, program.clone());
+                }
+            }
             _ => {}
         }
     }
@@ -77,9 +82,11 @@ pub fn places(events: &[Event]) -> Vec<KillPoint> {
     (1..).zip(&all).flat_map(of_one).collect()
 }
 
-/// The program that a process of a recording ran last.
-pub fn program_of(events: &[Event], number: u32) -> Option<PathBuf> {
-    processes(events).into_values().nth(number.checked_sub(1)? as usize).map(|found| found.program)
+/// The program that a process of a recording was when it did an op; for its birth, what it became then.
+pub fn program_of(events: &[Event], number: u32, nth: u32) -> Option<PathBuf> {
+    let process = processes(events).into_values().nth(number.checked_sub(1)? as usize)?;
+    let was = process.programs.into_iter().rev().find(|(ops, _)| *ops < nth.max(1));
+    was.map(|(_, program)| program)
 }
 
 /// Kills one process at a place, and lets the others go on.
@@ -188,7 +195,11 @@ mod tests {
             "process:2#0 process:2#1 process:3#0 process:3#1 process:4#0 process:4#1"
         );
         assert_eq!(told(&one), told(&other));
-        assert_eq!(program_of(&one, 4), Some("/3".into()));
+        assert_eq!(program_of(&one, 4, 1), Some("/3".into()));
+        // A shell can become the last program that it is to run.
+        let later = [&one[..], &[event(3, What::Executed { path: "/rm".into() }), op(3)]].concat();
+        let programs = [0, 1, 2].map(|nth| program_of(&later, 4, nth));
+        assert_eq!(programs, ["/3", "/3", "/rm"].map(|program| Some(PathBuf::from(program))));
         let mut killer = KillOne::new(&one, 3, 1).unwrap();
         let killed = other.iter().position(|event| killer.after(event) == Step::KillProcess(7));
         assert_eq!(

@@ -16,8 +16,9 @@ const EVENTS_TOLD_AFTER: usize = 3;
 impl Killed {
     pub(super) fn evidence(&self, ground: &Ground<'_>) -> Evidence {
         let (done, rest) = (&self.trace.events[..self.at], self.rest(ground));
-        let told: Vec<&Event> = done.iter().filter(|event| is_telling(event)).collect();
-        let from = told.len().saturating_sub(EVENTS_TOLD);
+        let told = done.iter().rev().filter(|event| is_telling(event)).take(EVENTS_TOLD);
+        let mut ops: Vec<String> = told.map(describe).collect();
+        ops.reverse();
         let after = rest.iter().filter(|event| is_telling(event)).take(match self.point {
             // They happened.
             KillPoint::Process(..) => EVENTS_TOLD,
@@ -28,7 +29,7 @@ impl Killed {
             before: Some(ground.before.clone()),
             crashed: Some(self.left.clone()),
             ended: outcome.map(|outcome| outcome.end.clone()),
-            ops: told[from..].iter().map(|event| describe(event)).collect(),
+            ops,
             ops_after: after.map(describe).collect(),
             cause: Some(self.cause(ground, done, rest)),
             around: self.around(),
@@ -60,8 +61,8 @@ impl Killed {
                 next = last;
                 last = done.iter().filter_map(op_of).rev().nth(1);
             }
-            KillPoint::Process(number, _) => {
-                who = called(&ground.recording.trace.events, number);
+            KillPoint::Process(number, nth) => {
+                who = called(&ground.recording.trace.events, number, nth);
                 next = None;
             }
             _ if self.of_recovery => who = "the recovery".to_owned(),

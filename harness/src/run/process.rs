@@ -9,7 +9,7 @@ use super::controls::FirstRound;
 use super::kill::{Ground, Killed};
 use super::stage::Stage;
 use super::{LabError, check_interrupt};
-use crate::fault::process::KillOne;
+use crate::fault::process::{KillOne, program_of};
 use crate::judge::{Origin, Version, versions};
 use crate::op::{Event, What};
 use crate::recording::{Trace, marks};
@@ -190,9 +190,9 @@ fn unseen(trace: &Trace, before: &Tree, left: &Tree, killed: Option<i32>) -> Opt
     unaccounted(before, &trace.events, left)
 }
 
-/// How a process is called in reports: its number, and the program that it ran in the recording.
-pub(super) fn called(events: &[Event], number: u32) -> String {
-    let program = crate::fault::process::program_of(events, number);
+/// How a process is called in reports: its number, and the program that it was in the recording.
+pub(super) fn called(events: &[Event], number: u32, nth: u32) -> String {
+    let program = program_of(events, number, nth);
     let name = program.as_deref().and_then(Path::file_name);
     match name {
         Some(name) => format!("process {number} ({})", name.to_string_lossy()),

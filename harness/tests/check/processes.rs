@@ -83,13 +83,29 @@ fn the_kernel_lets_the_locks_of_the_dead_go() {
     assert!(after.contains("exit              lock  released, flock"), "{said}");
 }
 
+/// The verdicts of a kill of one process at one place.
+fn at(place: &str, line: &str) -> (i32, String) {
+    let folder = Folder::with(&[("s", "5\n")]);
+    let text = format!(
+        "title = 't'\nproves = 'p'\n[subject]\ncommand = '''{line}'''\nstate = ['s']\n\
+         setup = ['echo 5 > s']\ntime-limit = 5\n[[fault]]\nkind = 'kill'\nat = ['process:{place}']\n"
+    );
+    fs::write(folder.path().join("mine.toml"), text).unwrap();
+    folder.crashlab(&["run", "mine.toml"])
+}
+
+const HUNG: &str = "the other processes did not end when this one had died";
+
+/// The worker takes the lock by making its file, and its parent waits for that before it wants it too.
 #[test]
 fn a_lock_file_of_the_dead_is_waited_for_for_ever() {
-    let take = "until mkdir lock 2>/dev/null; do sleep 0.2; done";
-    let line = two_workers(take, "rmdir lock");
-    let (code, said) = check(&line, &["--kill", "process", "--time-limit", "1"]);
-    assert_eq!(code, 1, "{said}");
-    assert!(said.contains("the other processes did not end when this one had died"), "{said}");
+    let take = "set -C; until echo > lock; do :; done 2> /dev/null; set +C";
+    let step = "n=$(cat s) || exit 1; echo $((n + 1)) > t && mv t s; rm lock";
+    let line =
+        format!("({take}; : > begun; {step}) & until [ -e begun ]; do :; done; {take}; {step}");
+    let (code, said) = at("2#4", &line);
+    assert_eq!((code, row(&said, "mine")), (1, "hung 1"), "{said}");
+    assert!(said.contains(HUNG), "{said}");
 }
 
 /// The second step is done when the first process, which did the first, is dead.
@@ -108,10 +124,9 @@ fn the_first_process_dies_and_its_worker_goes_on() {
 #[test]
 fn the_first_process_dies_and_its_worker_does_not_end() {
     let line = "(until [ -e go ]; do :; done; rm go; echo 6 > t; mv t s) & : > u; mv u go; wait";
-    let options = ["--kill", "process", "--time-limit", "1", "--case", "kill@process:1#1"];
-    let (code, said) = check(line, &options);
-    assert_eq!(code, 1, "{said}");
-    assert!(said.contains("the other processes did not end when this one had died"), "{said}");
+    let (code, said) = at("1#1", line);
+    assert_eq!((code, row(&said, "mine")), (1, "hung 1"), "{said}");
+    assert!(said.contains(HUNG), "{said}");
 }
 
 #[test]
