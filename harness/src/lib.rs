@@ -47,6 +47,7 @@ pub mod subject;
 mod sys;
 pub mod trace;
 pub mod tree;
+pub mod watched;
 mod wrap;
 
 #[cfg(doctest)]

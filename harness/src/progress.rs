@@ -5,15 +5,40 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Counts of one run. Clones count together.
 #[derive(Debug, Clone, Default)]
-pub struct Progress(Arc<Counts>);
+pub struct Progress(Arc<Shared>);
 
 #[derive(Debug, Default)]
-struct Counts {
+struct Shared {
+    scenarios: AtomicUsize,
+    scenarios_done: AtomicUsize,
     planned: AtomicUsize,
     done: AtomicUsize,
 }
 
+/// How far it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Counts {
+    /// How many scenarios are tried; 0 while they are built.
+    pub scenarios: usize,
+    /// How many of them are done.
+    pub scenarios_done: usize,
+    /// How many distinct states are to be recovered from, as far as that is known, and how many runs are to be made.
+    pub planned: usize,
+    /// How many of them are done.
+    pub done: usize,
+}
+
 impl Progress {
+    /// So many scenarios begin.
+    pub fn begin(&self, scenarios: usize) {
+        self.0.scenarios.fetch_add(scenarios, Ordering::Relaxed);
+    }
+
+    /// One of them is done.
+    pub fn scenario_done(&self) {
+        self.0.scenarios_done.fetch_add(1, Ordering::Relaxed);
+    }
+
     /// So many more states are to be recovered from.
     pub fn plan(&self, states: usize) {
         self.0.planned.fetch_add(states, Ordering::Relaxed);
@@ -24,8 +49,14 @@ impl Progress {
         self.0.done.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// How many are done, and of how many.
-    pub fn counts(&self) -> (usize, usize) {
-        (self.0.done.load(Ordering::Relaxed), self.0.planned.load(Ordering::Relaxed))
+    /// How far it is now.
+    pub fn counts(&self) -> Counts {
+        let now = |count: &AtomicUsize| count.load(Ordering::Relaxed);
+        Counts {
+            scenarios: now(&self.0.scenarios),
+            scenarios_done: now(&self.0.scenarios_done),
+            planned: now(&self.0.planned),
+            done: now(&self.0.done),
+        }
     }
 }

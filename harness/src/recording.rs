@@ -40,6 +40,15 @@ impl Trace {
     }
 }
 
+/// The names of the marks that a run passed, in their order, each as often as it was passed.
+pub fn marks(events: &[Event]) -> Vec<String> {
+    let name = |event: &Event| match &event.what {
+        What::Mark(name) => Some(name.clone()),
+        _ => None,
+    };
+    events.iter().filter_map(name).collect()
+}
+
 /// A traced run between two trees.
 #[derive(Debug, Clone)]
 pub struct Recording {

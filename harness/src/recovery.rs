@@ -15,11 +15,14 @@ use crate::tree::Tree;
 /// An outcome, with the state paths that it was looked at for.
 type SeenFor = (Vec<PathBuf>, Outcome);
 
+/// The hash of a tree that was checked, and the marks that had been passed before.
+type Checked = ([u8; 32], Vec<String>);
+
 /// What runs came to, by the hash of the tree that they began with.
 #[derive(Debug, Default)]
 struct Known {
     outcomes: RefCell<HashMap<[u8; 32], SeenFor>>,
-    checks: RefCell<HashMap<[u8; 32], Option<String>>>,
+    checks: RefCell<HashMap<Checked, Option<String>>>,
 }
 
 /// Everything that a scenario's recovery was run on so far.
@@ -125,22 +128,22 @@ impl<'a> Recoveries<'a> {
         Ok(())
     }
 
-    /// What the scenario's check says of this tree, if it has one and that fails.
+    /// What the scenario's check says of this tree, if it has one and that fails; `marks` had been passed before the crash.
     ///
     /// # Errors
     ///
     /// As [`Stage::run`].
-    pub fn check(&self, tree: &Arc<Tree>) -> Result<Option<String>, LabError> {
+    pub fn check(&self, tree: &Arc<Tree>, marks: &[String]) -> Result<Option<String>, LabError> {
         let Some(command) = &self.stage.scenario.recovery.check else {
             return Ok(None);
         };
-        let hash = tree.hash();
-        if let Some(said) = self.known.checks.borrow().get(&hash) {
+        let key = (tree.hash(), marks.to_vec());
+        if let Some(said) = self.known.checks.borrow().get(&key) {
             return Ok(said.clone());
         }
-        let outcome = self.stage.outcome(command, tree)?;
+        let outcome = self.stage.outcome_knowing(command, tree, &key.1)?;
         let said = (!outcome.success()).then(|| account(&outcome));
-        self.known.checks.borrow_mut().insert(hash, said.clone());
+        self.known.checks.borrow_mut().insert(key, said.clone());
         Ok(said)
     }
 

@@ -15,7 +15,7 @@
 use std::ffi::{CString, OsStr};
 use std::fs::File;
 use std::io;
-use std::os::unix::ffi::OsStrExt;
+use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -27,6 +27,7 @@ use nix::sched::{CloneFlags, setns};
 
 use crate::sys;
 use crate::tree::{self, SnapshotError, Tree};
+use crate::watched::Watched;
 
 mod capabilities;
 mod clean;
@@ -45,6 +46,11 @@ pub struct SandboxOptions {
     /// Where the subject shall see its work folder; only with namespaces. It is a folder that exists, or lies below
     /// `/tmp`, `/var/tmp` or `/dev/shm`; [`DEFAULT_SEEN`] where it is not said.
     pub seen_at: Option<PathBuf>,
+    /// The folders below `seen_at` that alone are those of the work folder, where it is not the whole: `seen_at` itself stays
+    /// as it is. Relative; only with namespaces.
+    pub parts: Vec<PathBuf>,
+    /// Where below the work folder programs begin. Relative.
+    pub current: PathBuf,
     /// Folders below `seen_at` that programs see as they really are, read-only, and that are empty in the work folder.
     /// Relative; only with namespaces.
     pub shown: Vec<PathBuf>,
@@ -160,6 +166,23 @@ impl Sandbox {
         &self.seen
     }
 
+    /// The folder in which programs begin, as they see it.
+    pub fn current(&self) -> PathBuf {
+        match self.options.current.as_os_str().is_empty() {
+            true => self.seen.clone(),
+            false => self.seen.join(&self.options.current),
+        }
+    }
+
+    /// What is watched: the work folder, or those parts of it that programs see at their places.
+    pub fn watched(&self) -> Watched {
+        Watched {
+            base: self.seen.clone(),
+            parts: self.layout.parts.clone(),
+            current: self.options.current.clone(),
+        }
+    }
+
     /// What this sandbox does not keep apart, a sentence each, for the report; none where everything is in place.
     pub fn shortcomings(&self) -> Vec<String> {
         let mut found = Vec::new();
@@ -184,7 +207,7 @@ impl Sandbox {
     /// What the child between fork and exec has to do.
     pub fn entry(&self) -> Entry {
         // `Layout` has refused names with a NUL, which no path of the kernel has.
-        let folder = CString::new(self.seen.as_os_str().as_bytes()).unwrap_or_default();
+        let folder = CString::new(self.current().into_os_string().into_vec()).unwrap_or_default();
         let obeys_modes = self.obeys_modes.load(Ordering::Relaxed);
         Entry { view: self.view().clone(), folder, obeys_modes }
     }

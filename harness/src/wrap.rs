@@ -72,9 +72,26 @@ pub(crate) fn shell_word(word: &str) -> String {
     }
 }
 
+/// A command as a heading: what does not fit on a line is left out.
+pub(crate) fn heading(command: &str) -> String {
+    const LETTERS_MAX: usize = 72;
+    let line = visible(command);
+    match line.chars().count() > LETTERS_MAX {
+        true => line.chars().take(LETTERS_MAX - 3).chain("...".chars()).collect(),
+        false => line,
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::thousands;
+    use super::{heading, thousands};
+
+    #[test]
+    fn a_heading_is_one_line() {
+        assert_eq!(heading("sh -c 'a\nb'"), r"sh -c 'a\nb'");
+        assert_eq!(heading(&"x".repeat(73)), format!("{}...", "x".repeat(69)));
+        assert_eq!(heading(&"x".repeat(72)), "x".repeat(72));
+    }
 
     #[test]
     fn numbers_are_read_in_threes() {

@@ -7,22 +7,40 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+#[path = "check/marks.rs"]
+mod marks;
+#[path = "check/processes.rs"]
+mod processes;
+#[path = "check/programs.rs"]
+mod programs;
+#[path = "check/watch.rs"]
+mod watch;
+
 struct Folder(tempfile::TempDir);
 
 impl Folder {
     fn with(files: &[(&str, &str)]) -> Folder {
         let folder = tempfile::tempdir().unwrap();
         for (name, text) in files {
-            fs::write(folder.path().join(name), text).unwrap();
+            let path = folder.path().join(name);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
         }
         Folder(folder)
     }
 
     /// Exit code and everything that is printed.
     fn crashlab(&self, args: &[&str]) -> (i32, String) {
+        self.crashlab_in("", args)
+    }
+
+    /// The same from a folder in this one.
+    fn crashlab_in(&self, below: &str, args: &[&str]) -> (i32, String) {
         let output = Command::new(env!("CARGO_BIN_EXE_crashlab"))
             .args(args)
-            .current_dir(self.0.path())
+            // As if the lab itself were somebody's check.
+            .env("CRASHLAB_MARKS", "of-another-lab")
+            .current_dir(self.0.path().join(below))
             .stdin(Stdio::null())
             .output()
             .unwrap();
@@ -32,6 +50,10 @@ impl Folder {
 
     fn check(&self, options: &[&str], line: &str) -> (i32, String) {
         self.crashlab(&[&["check"], options, &["--", "sh", "-c", line]].concat())
+    }
+
+    fn check_in(&self, below: &str, options: &[&str], line: &str) -> (i32, String) {
+        self.crashlab_in(below, &[&["check"], options, &["--", "sh", "-c", line]].concat())
     }
 
     fn path(&self) -> &Path {
@@ -57,7 +79,8 @@ fn a_writer_in_place_is_torn_whether_it_reads_its_file_or_not() {
     let folder = Folder::with(&[("s.json", "5")]);
     let (code, said) = folder.check(&["--state", "s.json"], IN_PLACE);
     assert_eq!((code, row(&said, "")), (1, "old 1, new 1, torn 1"), "{said}");
-    assert!(said.contains("torn at kill@1\n"), "from O_TRUNC on:\n{said}");
+    let place = "torn between op 1 (truncate s.json) and op 2 (write s.json): 1 case\n    kill@1\n";
+    assert!(said.contains(place), "from O_TRUNC on:\n{said}");
     let (code, said) = folder.check(&["--state", "s.json"], "printf 6 > s.json");
     assert_eq!((code, row(&said, "")), (1, "old 1, new 1, torn 1"), "{said}");
     assert!(said.contains("never read"), "{said}");
@@ -93,7 +116,7 @@ fn what_begins_with_nothing_is_tried_over_its_own_result_as_well() {
     assert_eq!(row(&said, "2: over what the first run left"), "old 3, new 1", "{said}");
     let (code, said) = folder.check(&["--state", "s.json"], "printf 6 > s.json");
     assert_eq!(code, 1);
-    assert!(said.contains("torn at 1:kill@1\n") && said.contains("torn at 2:kill@1\n"), "{said}");
+    assert!(said.contains("    1:kill@1\n") && said.contains("    2:kill@1\n"), "{said}");
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
 }
 
@@ -123,7 +146,8 @@ fn a_recovery_that_is_killed_in_its_turn() {
     assert_eq!(code, 0, "{said}");
     let (code, said) = folder.check(&[&options[..], &["--depth", "2"]].concat(), line);
     assert_eq!(code, 1, "{said}");
-    assert!(said.contains("torn at kill@1/1"), "{said}");
+    assert!(said.contains("torn when the recovery died between op 1 (truncate s.json)"), "{said}");
+    assert!(said.contains("    kill@1/1, kill@2/1\n"), "{said}");
 }
 
 #[test]
@@ -168,6 +192,7 @@ fn what_cannot_be_tried_says_why() {
     assert!(code == 2 && said.contains("it is in no folder of PATH"), "{said}");
     let (code, said) = folder.check(&["--state", "../s.json"], IN_PLACE);
     assert!(code == 2 && said.contains("does not lie below the current folder"), "{said}");
+    assert!(said.contains("name that one by --watch"), "{said}");
     let (code, said) = folder.check(&["--state", "t.json"], IN_PLACE);
     assert!(code == 2 && said.contains("never changes its state (t.json)"), "{said}");
 }

@@ -279,9 +279,11 @@ fn a_finding_has_its_evidence_and_the_line_that_replays_it() {
         .expect("a fault");
     let told = tell_case(torn, &result.replay);
     for part in [
-        "torn at kill@1",
+        "torn between op 1 (truncate s) and op 2 (write s): 1 case\n    kill@1\n",
         "accepted",
-        "what survived, against the folder before the run",
+        "openat            s  to 0 bytes, by open\n      ---> killed here\n",
+        "write             s  3 bytes at 0\n",
+        "    s:\n      before  one\\n\n      after   two\n      found   (empty)\n",
         "crashlab replay bad kill@1",
     ] {
         assert!(told.contains(part), "{part}: {told}");

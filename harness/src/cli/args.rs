@@ -87,20 +87,25 @@ Examples:
   crashlab check --case kill@3 --keep kept -- ./job
 
 The program runs in a copy of the current folder, which it sees at its own path;
-the folder itself is never changed. Everything else is read-only.";
+the folder itself is never changed. So it is with folders given with --watch.
+Everything else is read-only.";
 
 /// `crashlab check`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = CHECK_EXAMPLES)]
 pub struct CheckArgs {
-    /// A file or folder that must survive, below the current folder; several must agree with each other [default: each
-    /// file that the program changes, by itself]
+    /// A file or folder that must survive, in a watched folder; several must agree with each other [default: each file that
+    /// the program changes, by itself]
     #[arg(long, value_name = "PATH")]
     pub state: Vec<PathBuf>,
+    /// A folder that the program writes into, beside the current one, which is always watched; may be given several times
+    #[arg(long, value_name = "FOLDER")]
+    pub watch: Vec<PathBuf>,
     /// What a user would run next, for `sh -c` [default: the program again]
     #[arg(long, value_name = "CMD")]
     pub recover: Option<String>,
-    /// Must succeed after each recovery, for `sh -c`
+    /// Must succeed after each recovery, for `sh -c`; `CRASHLAB_MARKS` tells it the marks that were passed before the crash,
+    /// one a line
     #[arg(long, value_name = "CMD")]
     pub check: Option<String>,
     /// What to try, parted by commas: kill, power, damage
@@ -112,6 +117,10 @@ pub struct CheckArgs {
     /// So many different states at most, on each disk
     #[arg(long, value_name = "N", default_value_t = PowerFault::STATES, value_parser = states)]
     pub states: usize,
+    /// Who is killed, parted by commas: `all` processes at once, or each `process` alone, while the others go on (a run for
+    /// each place: after each of its ops)
+    #[arg(long, value_name = "WHO", default_value = "all", value_delimiter = ',')]
+    pub kill: Vec<Victims>,
     /// A mark (`mark:NAME`) or a regular expression for a line of output that promises what is saved next
     #[arg(long, value_name = "WHAT")]
     pub ack: Vec<String>,
@@ -142,6 +151,15 @@ pub struct CheckArgs {
     /// The program and its arguments
     #[arg(last = true, required = true, value_name = "CMD")]
     pub command: Vec<String>,
+}
+
+/// What `--kill` names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Victims {
+    /// Every process at once
+    All,
+    /// One process at a time
+    Process,
 }
 
 /// What `--faults` names.
@@ -428,6 +446,9 @@ pub struct InitArgs {
     /// Where to write it; an existing file is left alone [default: standard output]
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
+    /// A folder that the program writes into, beside the current one; may be given several times
+    #[arg(long, value_name = "FOLDER", requires = "command")]
+    pub watch: Vec<PathBuf>,
     /// A program and its arguments: it is run once in a copy of the current folder, and the scenario is the one that
     /// `check` would use
     #[arg(last = true, value_name = "CMD")]

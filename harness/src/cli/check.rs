@@ -1,26 +1,22 @@
 //! `crashlab check`: one program, as it is.
 
-use std::io::{IsTerminal, Write as _};
-use std::path::{Component, Path, PathBuf};
-use std::sync::mpsc;
-use std::time::{Duration, Instant};
+use std::ffi::OsString;
+use std::io::IsTerminal;
+use std::path::{Path, PathBuf};
 
-use clap::Parser;
+use clap::{Parser, ValueEnum};
 
+use super::progress::watched;
 use super::replay::show_cases;
 use super::run::{code, free_for_keeping, say_what_was_kept};
-use super::{CheckArgs, Code, Output, output};
-use crate::progress::Progress;
+use super::{CheckArgs, Code, Output, Victims, output};
 use crate::report::{Event, Json, Keep, Reporter, Summary, Terminal};
 use crate::run::{self, LabError, ScenarioResult, Settings};
 use crate::scenario::{
     CommandLine, DamageFault, Fault, FaultKind, KillPoint, PowerFault, Recovery, Scenario, Subject,
 };
-use crate::wrap::shell_word;
-
-/// A run that is over sooner needs no word on its way.
-const TELL_AFTER: Duration = Duration::from_secs(2);
-const TELL_EVERY: Duration = Duration::from_millis(200);
+use crate::watched::Watched;
+use crate::wrap::{heading, shell_word};
 
 /// Tries the program and prints what it comes to.
 pub(super) fn check(args: &CheckArgs, out: &mut Output<'_>) -> Code {
@@ -46,44 +42,6 @@ pub(super) fn check(args: &CheckArgs, out: &mut Output<'_>) -> Code {
     }
 }
 
-/// Does the work, and tells how far it is on standard error, if that is a terminal and it takes its time.
-fn watched<T>(progress: &Progress, work: impl FnOnce() -> T) -> T {
-    if !std::io::stderr().is_terminal() {
-        return work();
-    }
-    let (ended, waits) = mpsc::channel::<()>();
-    std::thread::scope(|scope| {
-        scope.spawn(move || {
-            let begun = Instant::now();
-            let mut pause = TELL_AFTER;
-            while let Err(mpsc::RecvTimeoutError::Timeout) = waits.recv_timeout(pause) {
-                pause = TELL_EVERY;
-                let told = told(progress.counts(), begun.elapsed());
-                _ = write!(std::io::stderr(), "\r\x1b[K{told}");
-            }
-            _ = write!(std::io::stderr(), "\r\x1b[K");
-        });
-        let result = work();
-        drop(ended);
-        result
-    })
-}
-
-/// The time left is what the states took so far, for those that are left.
-fn told((done, planned): (usize, usize), elapsed: Duration) -> String {
-    if planned == 0 {
-        return "recording".to_owned();
-    }
-    let left = match done {
-        0 => String::new(),
-        done => {
-            let left = elapsed.as_secs_f64() / done as f64 * (planned - done.min(planned)) as f64;
-            format!(", about {left:.0} s left")
-        }
-    };
-    format!("{done} of {planned} distinct states{left}")
-}
-
 /// The scenario that the arguments stand for.
 ///
 /// # Errors
@@ -94,8 +52,11 @@ pub(super) fn scenario(args: &CheckArgs) -> Result<Scenario, String> {
     if here.parent().is_none() {
         return Err("the current folder is `/`: go to the folder that holds the files".to_owned());
     }
-    let state = below(&here, &args.state, "--state")?;
-    let volatile = below(&here, &args.volatile, "--volatile")?;
+    let watch =
+        args.watch.iter().map(|folder| watched_folder(folder)).collect::<Result<Vec<_>, _>>()?;
+    let watched = Watched::of(&here, &watch);
+    let state = paths_in(&watched, &args.state, "--state")?;
+    let volatile = paths_in(&watched, &args.volatile, "--volatile")?;
     for ack in args.ack.iter().filter(|ack| !ack.starts_with("mark:")) {
         regex::bytes::Regex::new(ack).map_err(|error| format!("--ack {ack}: {error}"))?;
     }
@@ -103,7 +64,11 @@ pub(super) fn scenario(args: &CheckArgs) -> Result<Scenario, String> {
     let recover = args.recover.clone().map(CommandLine::Shell);
     let mut kinds = Vec::new();
     if args.faults.kill {
-        kinds.push(FaultKind::Kill { at: vec![KillPoint::All] });
+        let point = |victims: &Victims| match victims {
+            Victims::All => KillPoint::All,
+            Victims::Process => KillPoint::EachProcess,
+        };
+        kinds.push(FaultKind::Kill { at: args.kill.iter().map(point).collect() });
     }
     if args.faults.power {
         let models = args.model.0.clone();
@@ -117,8 +82,8 @@ pub(super) fn scenario(args: &CheckArgs) -> Result<Scenario, String> {
     }
     let fault = |kind| Fault { kind, expect: Vec::new(), line: 0 };
     Ok(Scenario {
-        file: PathBuf::from(shown(&args.command)),
-        name: shown(&args.command),
+        file: PathBuf::from(heading(&shown(&args.command))),
+        name: heading(&shown(&args.command)),
         title: String::new(),
         proves: String::new(),
         root: here.clone(),
@@ -132,6 +97,7 @@ pub(super) fn scenario(args: &CheckArgs) -> Result<Scenario, String> {
             env: Default::default(),
             files: None,
             folder: Some(here),
+            watch,
             setup: Vec::new(),
             time_limit: args.time_limit,
             pipe: args.pipe,
@@ -149,14 +115,16 @@ pub(super) fn scenario(args: &CheckArgs) -> Result<Scenario, String> {
     })
 }
 
-/// The scenario of a command with nothing else said.
+/// The scenario of a command with nothing else said but which folders are watched as well.
 ///
 /// # Errors
 ///
 /// As [`scenario`].
-pub(super) fn of_command(command: &[String]) -> Result<Scenario, String> {
-    let words = ["crashlab", "check", "--"].map(str::to_owned).into_iter();
-    let args = super::Args::try_parse_from(words.chain(command.iter().cloned()));
+pub(super) fn of_command(command: &[String], watch: &[PathBuf]) -> Result<Scenario, String> {
+    let words = ["crashlab", "check"].map(OsString::from).into_iter();
+    let watch = watch.iter().flat_map(|folder| ["--watch".into(), folder.into()]);
+    let command = std::iter::once("--".into()).chain(command.iter().map(OsString::from));
+    let args = super::Args::try_parse_from(words.chain(watch).chain(command));
     match args.map(|args| args.command) {
         Ok(super::Command::Check(args)) => scenario(&args),
         Ok(_) => Err("no program was named".to_owned()),
@@ -169,25 +137,33 @@ fn settings(args: &CheckArgs) -> Settings {
     Settings { jobs: args.report.jobs(), confirm: args.confirm, ..settings }
 }
 
-/// The paths relative to the current folder, in which they must lie.
-fn below(here: &Path, paths: &[PathBuf], option: &str) -> Result<Vec<PathBuf>, String> {
+/// The absolute path of a folder that must exist.
+fn watched_folder(folder: &Path) -> Result<PathBuf, String> {
+    let found = folder.canonicalize().map_err(|error| error.to_string());
+    match found {
+        Ok(path) if path.parent().is_none() => {
+            Err("the whole file system cannot be copied".to_owned())
+        }
+        Ok(path) if path.is_dir() => Ok(path),
+        Ok(_) => {
+            Err("it is no folder; give the one that holds it, and --state for the file".to_owned())
+        }
+        Err(error) => Err(error),
+    }
+    .map_err(|what| format!("--watch {}: {what}", folder.display()))
+}
+
+/// The paths as they are watched: relative to what holds all watched folders.
+fn paths_in(watched: &Watched, paths: &[PathBuf], option: &str) -> Result<Vec<PathBuf>, String> {
     let relative = |path: &PathBuf| {
-        let mut plain = PathBuf::new();
-        for component in here.join(path).components() {
-            match component {
-                Component::ParentDir => _ = plain.pop(),
-                Component::CurDir => {}
-                other => plain.push(other),
-            }
-        }
-        match plain.strip_prefix(here) {
-            Ok(below) if !below.as_os_str().is_empty() => Ok(below.to_owned()),
-            _ => Err(format!(
-                "{option} {} does not lie below the current folder {}: go to the folder that holds it",
+        watched.path_of(path).ok_or_else(|| {
+            format!(
+                "{option} {} does not lie below the current folder {}: go to the folder that holds it, \
+                 or name that one by --watch",
                 path.display(),
-                here.display()
-            )),
-        }
+                watched.base.join(&watched.current).display()
+            )
+        })
     };
     paths.iter().map(relative).collect()
 }
@@ -201,6 +177,7 @@ fn replay(args: &CheckArgs) -> String {
     let mut words = vec!["crashlab check".to_owned()];
     let mut say = |option: &str, value: &str| words.push(format!("{option} {}", shell_word(value)));
     args.state.iter().for_each(|path| say("--state", &path.to_string_lossy()));
+    args.watch.iter().for_each(|path| say("--watch", &path.to_string_lossy()));
     args.recover.iter().for_each(|line| say("--recover", line));
     args.check.iter().for_each(|line| say("--check", line));
     args.ack.iter().for_each(|what| say("--ack", what));
@@ -217,6 +194,11 @@ fn replay(args: &CheckArgs) -> String {
         if args.states != PowerFault::STATES {
             say("--states", &args.states.to_string());
         }
+    }
+    let who = args.kill.iter().filter_map(ValueEnum::to_possible_value);
+    let who = who.map(|who| who.get_name().to_owned()).collect::<Vec<_>>().join(",");
+    if who != "all" {
+        say("--kill", &who);
     }
     if args.depth > 1 {
         say("--depth", &args.depth.to_string());

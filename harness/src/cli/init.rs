@@ -16,7 +16,7 @@ const TEMPLATE: &str = include_str!("init.toml");
 pub(super) fn init(args: &InitArgs, output: &mut Output<'_>) -> Code {
     let text = match args.command.as_slice() {
         [] => TEMPLATE.to_owned(),
-        command => match of_program(command, args.output.as_deref()) {
+        command => match of_program(command, &args.watch, args.output.as_deref()) {
             Ok(text) => text,
             Err(error) => {
                 complain(&error.to_string());
@@ -49,13 +49,22 @@ pub(super) fn init(args: &InitArgs, output: &mut Output<'_>) -> Code {
 }
 
 /// The scenario that `check` would use for a program, with the state that a run of it shows.
-fn of_program(command: &[String], output: Option<&Path>) -> Result<String, LabError> {
-    let scenario = super::check::of_command(command).map_err(LabError::Scenario)?;
+fn of_program(
+    command: &[String],
+    watch: &[PathBuf],
+    output: Option<&Path>,
+) -> Result<String, LabError> {
+    let scenario = super::check::of_command(command, watch).map_err(LabError::Scenario)?;
     let found = find_state(&scenario, &Settings::default())?;
     let quoted = |text: String| toml::Value::String(text).to_string();
     let list =
         |texts: &mut dyn Iterator<Item = String>| texts.map(quoted).collect::<Vec<_>>().join(", ");
-    let path = |path: &PathBuf| path.to_string_lossy().into_owned();
+    // As a person would write them: those in other folders by absolute paths.
+    let watched = scenario.subject.watched().unwrap_or_default();
+    let path = |path: &PathBuf| {
+        let written = path.strip_prefix(&watched.current).map(Path::to_owned);
+        written.unwrap_or_else(|_| watched.base.join(path)).to_string_lossy().into_owned()
+    };
     let command = list(&mut command.iter().cloned());
     let state = list(&mut found.state.iter().take(1).map(path));
     let others = list(&mut found.state.iter().skip(1).chain(&found.locks).map(path));
@@ -72,10 +81,16 @@ fn of_program(command: &[String], output: Option<&Path>) -> Result<String, LabEr
         (false, Some(folder)) => folder.to_string_lossy().into_owned(),
         _ => ".".to_owned(),
     };
+    let watch =
+        list(&mut scenario.subject.watch.iter().map(|folder| folder.to_string_lossy().into()));
+    let watch = match watch.is_empty() {
+        true => String::new(),
+        false => format!("# So it is with these.\nwatch = [{watch}]\n"),
+    };
     Ok(format!(
         "title = {}\nproves = \"What it saved before is there, or what it saves now\"\n\n[subject]\ncommand = \
          [{command}]\n# Must survive.\nstate = [{state}]\n{others}# The programs see a copy of it at its own \
-         path.\nfolder = {}\n\n# What a user would run next, where it is not the same again.\n# [recovery]\n# command \
+         path.\nfolder = {}\n{watch}\n# What a user would run next, where it is not the same again.\n# [recovery]\n# command \
          = [\"my-program\", \"--resume\"]\n\n[[fault]]\nkind = \"kill\"\n",
         quoted(format!("{} is killed", scenario.name)),
         quoted(folder),

@@ -14,6 +14,7 @@ mod man;
 mod models;
 mod output;
 pub mod plan;
+mod progress;
 mod record;
 mod replay;
 mod run;
@@ -21,7 +22,7 @@ mod schema;
 
 pub use args::{
     Args, CheckArgs, Command, CompletionsArgs, DamageArgs, Deny, DoctorArgs, InitArgs, ListArgs,
-    ManArgs, ModelsArgs, RecordArgs, ReplayArgs, RunArgs,
+    ManArgs, ModelsArgs, RecordArgs, ReplayArgs, RunArgs, Victims,
 };
 pub use exit::Code;
 pub use output::Output;

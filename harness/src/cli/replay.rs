@@ -78,7 +78,7 @@ fn forms(scenario: &Scenario) -> Vec<String> {
         match &fault.kind {
             FaultKind::Kill { .. } => forms.push(
                 "kill@PLACE with an op's number (kill@12), an op of a kind (kill@rename#1), a mark \
-                 (kill@mark:NAME), bytes of a write (kill@12+4096)"
+                 (kill@mark:NAME), bytes of a write (kill@12+4096), one process alone (kill@process:2#5)"
                     .to_owned(),
             ),
             FaultKind::Power(_) => forms.push(

@@ -4,6 +4,7 @@ use std::io::{IsTerminal, Write as _};
 use std::path::Path;
 
 use super::plan::RunPlan;
+use super::progress::watched;
 use super::{Code, Output};
 use crate::report::{Json, Keep, Reporter, Strictness, Summary, Terminal};
 use crate::run::{self, Plan, Settings};
@@ -25,16 +26,17 @@ pub(super) fn run(plan: &RunPlan, output: &mut Output<'_>) -> Code {
         ..Settings::default()
     };
     let strictness = plan.strictness.clone();
-    let summary = if plan.json {
-        let mut reporter = Json::new(output, strictness.clone());
-        kept(plan, &settings, &mut reporter);
-        reporter.summary
-    } else {
+    let summary = watched(&settings.progress, || {
+        if plan.json {
+            let mut reporter = Json::new(output, strictness.clone());
+            kept(plan, &settings, &mut reporter);
+            return reporter.summary;
+        }
         let colour = std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
         let mut reporter = Terminal::new(output, colour, strictness.clone());
         kept(plan, &settings, &mut reporter);
         reporter.summary
-    };
+    });
     code(&summary, &strictness)
 }
 

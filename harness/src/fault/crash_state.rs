@@ -136,7 +136,7 @@ impl<'a> Positions<'a> {
         let nth =
             |positions: &[usize], nth: u32| positions.get(nth.checked_sub(1)? as usize).copied();
         match point {
-            KillPoint::All => None,
+            KillPoint::All | KillPoint::EachProcess | KillPoint::Process(..) => None,
             KillPoint::After(0) => Some(0),
             KillPoint::After(number) | KillPoint::Inside(number, _) => nth(&self.ops, *number),
             KillPoint::Kind(word, count) => nth(self.kinds.get(&**word)?, *count),

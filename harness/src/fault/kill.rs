@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use super::process;
 use crate::op::{Event, Op, OpKind, What};
 use crate::scenario::KillPoint;
 use crate::trace::{Director, Step};
@@ -26,6 +27,13 @@ pub fn points(
     let count = ops().count();
     match wish {
         KillPoint::All => Ok(every_place(events, promising)),
+        KillPoint::EachProcess => Ok(process::places(events)),
+        KillPoint::Process(number, _) => match process::places(events).contains(wish) {
+            true => Ok(vec![wish.clone()]),
+            false => Err(format!(
+                "process {number} does not come to that in the recording (`process:*` tries all that there is)"
+            )),
+        },
         KillPoint::After(number) if *number as usize <= count => Ok(vec![wish.clone()]),
         KillPoint::After(number) => {
             Err(format!("there is no op {number}: the recording has {count}"))
@@ -73,7 +81,11 @@ fn fits(point: &KillPoint, event: &Event) -> bool {
 fn count_of(point: &KillPoint) -> u32 {
     match point {
         KillPoint::Kind(_, nth) | KillPoint::Output(nth) | KillPoint::Mark(_, nth) => *nth,
-        KillPoint::All | KillPoint::After(_) | KillPoint::Inside(..) => 1,
+        KillPoint::All
+        | KillPoint::After(_)
+        | KillPoint::Inside(..)
+        | KillPoint::EachProcess
+        | KillPoint::Process(..) => 1,
     }
 }
 
@@ -139,11 +151,36 @@ fn every_place(events: &[Event], promising: &BTreeSet<usize>) -> Vec<KillPoint> 
     places
 }
 
+fn steps(offset: u64, len: u64) -> impl Iterator<Item = u64> {
+    let first = WRITE_STEP_BYTES - offset % WRITE_STEP_BYTES;
+    (first..len).step_by(WRITE_STEP_BYTES as usize)
+}
+
 /// After how many bytes a write of `len` bytes at `offset` can be cut.
 pub fn cuts(offset: u64, len: u64) -> Vec<u64> {
-    let first = WRITE_STEP_BYTES - offset % WRITE_STEP_BYTES;
-    let all: Vec<u64> = (first..len).step_by(WRITE_STEP_BYTES as usize).collect();
+    let all: Vec<u64> = steps(offset, len).collect();
     super::evenly(all.len(), PLACES_IN_WRITE_MAX).map(|place| all[place]).collect()
+}
+
+/// The writes that are cut at fewer places than there are.
+pub fn bounded(events: &[Event]) -> Vec<Bounded<'_>> {
+    let of = |op: &'_ Op| match &op.kind {
+        OpKind::Write { offset, data, .. } => {
+            let places = steps(*offset, data.len() as u64).count();
+            (places > PLACES_IN_WRITE_MAX).then_some(places)
+        }
+        _ => None,
+    };
+    events.iter().filter_map(op_of).filter_map(|op| Some(Bounded { op, places: of(op)? })).collect()
+}
+
+/// A write with more places than are tried.
+#[derive(Debug)]
+pub struct Bounded<'a> {
+    /// The write.
+    pub op: &'a Op,
+    /// At how many places it could be cut.
+    pub places: usize,
 }
 
 /// Kills the run at a place.

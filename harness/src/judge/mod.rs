@@ -15,6 +15,9 @@
 //!    another does ([`judge_overlap`]), a program with nothing to do must do nothing ([`judge_idle`]), and an alarm must
 //!    be raised ([`judge_alert`]).
 //!
+//! Where one process was killed and the others went on, the versions are those of that very run; what the others put in place
+//! then, and no undisturbed run does, stands only if the recovery can use it.
+//!
 //! An end proves nothing where it would have been the same without the file: then the surviving bytes alone count.
 //! A journal beside the state can hold more than any version of it tells; where a recovery goes from a moment at which the
 //! run vouched for its journal is right as well ([`vouched`]).
@@ -118,6 +121,11 @@ impl Verdict {
     /// It was not tried, for this reason.
     pub fn skipped(why: impl Into<String>) -> Verdict {
         Verdict::new(Word::Skipped, why)
+    }
+
+    /// Something did not end, and had to.
+    pub fn hung(why: impl Into<String>) -> Verdict {
+        Verdict::new(Word::Hung, why)
     }
 
     /// Nothing is known, for this reason.

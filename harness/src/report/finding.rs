@@ -1,11 +1,12 @@
-//! Findings: cases of one fault with the same verdict, told together, the smallest first.
+//! Findings: cases of one fault with the same cause and the same verdict, told together, the smallest first.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::Path;
 
+use super::contents;
 use crate::judge::{Grade, Word, shape};
-use crate::run::{Case, FaultResult, ScenarioResult};
+use crate::run::{Case, Cause, Evidence, FaultResult, ScenarioResult};
 use crate::tree::difference;
 use crate::wrap::{COLUMNS, counted, shell_word, wrapped};
 
@@ -13,6 +14,8 @@ use crate::wrap::{COLUMNS, counted, shell_word, wrapped};
 const IDS_MAX: usize = 8;
 /// How many lines of a program's output are printed.
 const SAID_LINES_MAX: usize = 6;
+/// How many ops before the place are printed.
+const OPS_MAX: usize = 12;
 /// How many differences are printed.
 const DIFFERENCES_MAX: usize = 4;
 
@@ -23,7 +26,12 @@ pub fn tell_result(result: &ScenarioResult) -> String {
     for fault in &result.faults {
         let unexpected =
             groups(fault, |case| fault.is_unexpected(case) || case.verdict.grade == Grade::Unknown);
-        unexpected.iter().for_each(|group| text.push_str(&tell(group, &result.replay)));
+        let why = |group: &Group<'_>| (group.word, group.cases[0].verdict.why.clone());
+        for (position, group) in unexpected.iter().enumerate() {
+            // What differs in the place alone is told once.
+            let is_new = unexpected[..position].iter().all(|known| why(known) != why(group));
+            text.push_str(&tell(group, &result.replay, is_new));
+        }
         for word in fault.missing() {
             _ = writeln!(text, "  {word} was expected of {}, and was not found", fault.kind);
         }
@@ -52,24 +60,60 @@ fn warnings(fault: &FaultResult) -> Vec<(Word, &str, Vec<&str>)> {
     told.into_iter().map(|((word, _), (what, ids))| (word, what, ids)).collect()
 }
 
-/// Cases with the same verdict.
+/// Cases with the same verdict and the same cause.
 #[derive(Debug)]
 struct Group<'a> {
     word: Word,
     cases: Vec<&'a Case>,
 }
 
-/// The fault's cases that pass the filter, grouped by verdict.
-fn groups<'a>(fault: &'a FaultResult, wanted: impl Fn(&Case) -> bool) -> Vec<Group<'a>> {
-    let mut groups: BTreeMap<Word, Vec<&Case>> = BTreeMap::new();
-    for case in fault.cases.iter().filter(|case| wanted(case)) {
-        groups.entry(case.verdict.word).or_default().push(case);
+impl Group<'_> {
+    fn cause(&self) -> Option<&Cause> {
+        self.cases.first()?.evidence.cause.as_ref()
     }
-    groups.into_iter().map(|(word, cases)| Group { word, cases }).collect()
+
+    /// Where its cases lie, from the first to the last.
+    fn place(&self) -> Option<String> {
+        let first = self.cause()?;
+        let last = self.cases.last()?.evidence.cause.as_ref()?;
+        let mut place = match (&first.after, &last.before) {
+            (Some(after), Some(before)) if after == before => format!("inside {after}"),
+            (Some(after), Some(before)) => format!("between {after} and {before}"),
+            (None, Some(before)) => format!("before {before}"),
+            (Some(after), None) => format!("after {after}"),
+            (None, None) => "before any op".to_owned(),
+        };
+        let differ =
+            |case: &&Case| case.evidence.cause.as_ref().is_some_and(|cause| cause.who != first.who);
+        match self.cases.iter().any(differ) {
+            true => place = format!("when one process died {place}"),
+            false if first.who == "the power" => place = format!("when the power failed {place}"),
+            false if !first.who.is_empty() => place = format!("when {} died {place}", first.who),
+            false => {}
+        }
+        Some(place)
+    }
 }
 
-/// What a person needs to see of a group, indented.
-fn tell(group: &Group<'_>, replay: &str) -> String {
+/// The fault's cases that pass the filter, grouped by verdict and cause: the order is that of their first cases, which
+/// need the fewest ops.
+fn groups<'a>(fault: &'a FaultResult, wanted: impl Fn(&Case) -> bool) -> Vec<Group<'a>> {
+    let mut groups: Vec<Group<'a>> = Vec::new();
+    for case in fault.cases.iter().filter(|case| wanted(case)) {
+        let kind = |case: &Case| case.evidence.cause.as_ref().map(|cause| cause.kind.clone());
+        let alike = |group: &&mut Group<'a>| {
+            group.word == case.verdict.word && kind(group.cases[0]) == kind(case)
+        };
+        match groups.iter_mut().find(alike) {
+            Some(group) => group.cases.push(case),
+            None => groups.push(Group { word: case.verdict.word, cases: vec![case] }),
+        }
+    }
+    groups
+}
+
+/// What a person needs to see of a group, indented; without its evidence where that is like another's that was told.
+fn tell(group: &Group<'_>, replay: &str, whole: bool) -> String {
     let mut text = String::new();
     let Some(first) = group.cases.first() else {
         return text;
@@ -78,19 +122,30 @@ fn tell(group: &Group<'_>, replay: &str) -> String {
     let more = group.cases.len().saturating_sub(IDS_MAX);
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
     let ids = format!("{}{more}", ids.join(", "));
-    text += &wrapped(&format!("  {} at ", group.word), &ids, COLUMNS);
-    text += &wrapped("    ", &first.verdict.why, COLUMNS);
-    let evidence = &first.evidence;
-    if !evidence.ops.is_empty() {
-        _ = writeln!(text, "    the last of what {} did before:", first.id);
-        evidence
-            .ops
-            .iter()
-            .rev()
-            .take(12)
-            .rev()
-            .for_each(|line| _ = writeln!(text, "      {line}"));
+    match group.place() {
+        Some(place) => {
+            let cases = counted(group.cases.len(), "case");
+            text += &wrapped(&format!("  {} ", group.word), &format!("{place}: {cases}"), COLUMNS);
+            text += &wrapped("    ", &ids, COLUMNS);
+        }
+        None => text += &wrapped(&format!("  {} at ", group.word), &ids, COLUMNS),
     }
+    if whole {
+        text += &wrapped("    ", &first.verdict.why, COLUMNS);
+        evidence(&mut text, first);
+    } else {
+        text += "    as above\n";
+    }
+    _ = writeln!(text, "    replay: {}", replay.replace("{case}", &shell_word(&first.id)));
+    text
+}
+
+/// What was done, what was found, and what was said.
+fn evidence(text: &mut String, first: &Case) {
+    let evidence = &first.evidence;
+    ops(text, first);
+    let contents = evidence.around.as_ref().map(contents::told).unwrap_or_default();
+    contents.iter().for_each(|line| _ = writeln!(text, "    {line}"));
     let (which, shown) = match (&evidence.crashed, first.verdict.word) {
         (
             Some(crashed),
@@ -98,7 +153,9 @@ fn tell(group: &Group<'_>, replay: &str) -> String {
         ) => ("what survived", Some(crashed)),
         _ => ("the end", evidence.ended.as_ref()),
     };
-    if let (Some(before), Some(shown)) = (&evidence.before, shown) {
+    // What survived of the state has been told.
+    let is_told = which == "what survived" && !contents.is_empty();
+    if let (Some(before), Some(shown), false) = (&evidence.before, shown, is_told) {
         let all = difference(before, shown);
         if !all.is_empty() {
             _ = writeln!(text, "    {which}, against the folder before the run:");
@@ -110,14 +167,33 @@ fn tell(group: &Group<'_>, replay: &str) -> String {
             _ = writeln!(text, "      and {} more", all.len() - DIFFERENCES_MAX);
         }
     }
-    said(&mut text, &evidence.said);
-    _ = writeln!(text, "    replay: {}", replay.replace("{case}", &shell_word(&first.id)));
-    text
+    said(text, &evidence.said);
+}
+
+/// The ops around the place, which is marked.
+fn ops(text: &mut String, case: &Case) {
+    let Evidence { ops, ops_after, cause, .. } = &case.evidence;
+    if ops.is_empty() && cause.is_none() {
+        return;
+    }
+    _ = writeln!(text, "    the ops around {}:", case.id);
+    let told = ops.iter().rev().take(OPS_MAX).rev();
+    told.for_each(|line| _ = writeln!(text, "      {line}"));
+    if let Some(cause) = cause {
+        let (who, then) = match cause.who.as_str() {
+            "" => ("killed here", ""),
+            "the power" => ("the power fails here", ""),
+            "the recovery" => ("the recovery was killed here", ""),
+            who => (who, " was killed here, and the others went on"),
+        };
+        _ = writeln!(text, "      ---> {who}{then}");
+    }
+    ops_after.iter().for_each(|line| _ = writeln!(text, "      {line}"));
 }
 
 /// All that is known of one case, for people; `replay` is the command that tries it again, with `{case}` for the id.
 pub fn tell_case(case: &Case, replay: &str) -> String {
-    let mut text = tell(&Group { word: case.verdict.word, cases: vec![case] }, replay);
+    let mut text = tell(&Group { word: case.verdict.word, cases: vec![case] }, replay, true);
     for (word, what) in &case.warnings {
         _ = writeln!(text, "    {word}: {what}");
     }

@@ -1,5 +1,6 @@
 //! Reports: one stream of events, many forms.
 
+mod contents;
 mod finding;
 mod json;
 mod keep;

@@ -162,7 +162,7 @@ impl<W: Write> Reporter for Terminal<W> {
             Event::Begun { scenarios } => {
                 self.total = scenarios;
                 self.begun = std::time::Instant::now();
-                self.show_progress(&format!("0 of {scenarios} scenarios"));
+                self.show_progress("");
             }
             Event::Ended { result, .. } => {
                 self.elapsed = self.elapsed.max(result.elapsed);
@@ -178,7 +178,6 @@ impl<W: Write> Reporter for Terminal<W> {
                     self.findings.insert(result.name.clone(), findings);
                 }
                 self.seen += 1;
-                self.show_progress(&format!("{} of {} scenarios", self.seen, self.total));
             }
             Event::Failed { scenario: Some(scenario), error: error @ LabError::Missing(why) } => {
                 self.summary.add_error(error, &self.strictness);

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::judge::{Verdict, Word};
+use crate::judge::{Image, Verdict, Word};
 use crate::tree::Tree;
 
 /// A judged case.
@@ -29,8 +29,38 @@ pub struct Evidence {
     pub ended: Option<Arc<Tree>>,
     /// Events up to the crash point, a line each.
     pub ops: Vec<String>,
+    /// Events after it: those that it kept from happening, or those of the processes that went on.
+    pub ops_after: Vec<String>,
+    /// Where in the log the crash point lies.
+    pub cause: Option<Cause>,
+    /// The state files around the crash point.
+    pub around: Option<Around>,
     /// What was said by the program that was judged.
     pub said: String,
+}
+
+/// Where a crash point lies: the op before which it is, and who was killed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Cause {
+    /// Cases of one cause have the same one, whatever their ops' numbers are.
+    pub kind: String,
+    /// Who was killed, in words, or that the power failed; empty where it was the subject, whole.
+    pub who: String,
+    /// The last op before the point, in words.
+    pub after: Option<String>,
+    /// The op before which, or in which, it lies: the next that changes something.
+    pub before: Option<String>,
+}
+
+/// The state files around a crash point.
+#[derive(Debug, Clone)]
+pub struct Around {
+    /// As they were saved before it.
+    pub before: Image,
+    /// As they would have been saved next, if there was more to be saved.
+    pub after: Option<Image>,
+    /// As they were found.
+    pub found: Image,
 }
 
 /// Both streams of a program's output, as far as they are text.

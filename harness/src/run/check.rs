@@ -15,6 +15,7 @@ use crate::op::{OpKind, What};
 use crate::recording::Recording;
 use crate::recovery::Recoveries;
 use crate::scenario::Scenario;
+use crate::watched::Watched;
 
 /// What a program's state was found to be.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -41,6 +42,7 @@ impl Found {
 /// [`LabError`]; [`LabError::Scenario`] also where the program changes no file.
 pub fn check(scenario: &Scenario, settings: &Settings) -> Result<ScenarioResult, LabError> {
     let begun = Instant::now();
+    settings.progress.begin(1);
     let processor = pool::processors()[0];
     let stage = Stage::new(scenario, settings, Some(processor))?;
     let before = stage.prepare()?;
@@ -53,7 +55,8 @@ pub fn check(scenario: &Scenario, settings: &Settings) -> Result<ScenarioResult,
         return Err(LabError::Scenario(changes_nothing(scenario)));
     }
     let is_fresh = stage.with_state(state).state.image(&before).is_nothing();
-    let mut notes = vec![told(&found, given, scenario)];
+    let mut notes = Vec::from_iter(paths_begin_at(scenario));
+    let (first_found, mut how) = (found.clone(), if given { How::Given } else { How::Singly });
     let mut runs = vec![(first, found)];
     if is_fresh {
         let second = Rc::new(record(&stage, &runs[0].0.after, !given)?);
@@ -75,16 +78,31 @@ pub fn check(scenario: &Scenario, settings: &Settings) -> Result<ScenarioResult,
             continue;
         }
         let prefix = if is_fresh { format!("{number}:") } else { String::new() };
-        for group in groups {
+        let judged = |group: Vec<PathBuf>| {
             let stage = stage.with_state(group.clone());
             let mut part =
                 Part::begin(&stage, run.clone(), recoveries.seen_by(&stage), plan, settings.jobs)?;
             part.about = about(number, is_fresh, given, &group);
             part.prefix = prefix.clone();
-            parts.push(part);
+            Ok(part)
+        };
+        let earlier = parts.len();
+        for group in groups {
+            match judged(group) {
+                // One of them is perhaps nothing without the others, such as an index and what it is of.
+                Err(LabError::Scenario(why)) if !given && found.state.len() > 1 => {
+                    let set = judged(found.state.clone());
+                    parts.truncate(earlier);
+                    parts.push(set.map_err(|_| LabError::Scenario(why))?);
+                    how = How::Together;
+                    break;
+                }
+                part => parts.push(part?),
+            }
         }
     }
     let mut finished = finish(&stage, parts, plan, &mut Alone(processor))?;
+    notes.insert(0, told(&first_found, how, scenario));
     finished.add_notes(notes);
     Ok(finished.result(scenario, begun.elapsed()))
 }
@@ -106,13 +124,21 @@ pub fn find_state(scenario: &Scenario, settings: &Settings) -> Result<Found, Lab
 }
 
 fn changes_nothing(scenario: &Scenario) -> String {
-    let folder = scenario.subject.folder.as_deref().unwrap_or(&scenario.root);
+    let watched = scenario.subject.watched().unwrap_or_else(|| Watched::alone(&scenario.root));
+    let folders: Vec<PathBuf> = watched.folders().collect();
     format!(
         "{} changes no file below {}, so there is nothing that a crash could cost; \
-         run the lab in the folder that holds what it writes",
+         run the lab in the folder that holds what it writes, or name that folder by --watch",
         show(&scenario.subject.command),
-        folder.display()
+        list(&folders)
     )
+}
+
+/// What a reader must know to find the files of a report.
+fn paths_begin_at(scenario: &Scenario) -> Option<String> {
+    let watched = scenario.subject.watched()?;
+    let differs = !watched.current.as_os_str().is_empty();
+    differs.then(|| format!("paths are told from {} on", watched.base.display()))
 }
 
 fn found_in(stage: &Stage<'_>, recording: &Recording) -> Result<Found, LabError> {
@@ -158,16 +184,28 @@ fn about(number: usize, is_fresh: bool, given: bool, group: &[PathBuf]) -> Strin
     }
 }
 
-fn told(found: &Found, given: bool, scenario: &Scenario) -> String {
-    let mut text = match given {
-        true => format!("state, as given: {}", list(&scenario.subject.state)),
-        false => format!("state, each judged by itself: {}", list(&found.state)),
+/// How the state files are judged.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum How {
+    Given,
+    Singly,
+    Together,
+}
+
+fn told(found: &Found, how: How, scenario: &Scenario) -> String {
+    let mut text = match how {
+        How::Given => format!("state, as given: {}", list(&scenario.subject.state)),
+        How::Singly => format!("state, each judged by itself: {}", list(&found.state)),
+        How::Together => format!(
+            "state, judged together since the program cannot use one without the others: {}",
+            list(&found.state)
+        ),
     };
     let others: Vec<PathBuf> = found
         .state
         .iter()
         .chain(&found.locks)
-        .filter(|path| match given {
+        .filter(|path| match how == How::Given {
             true => !scenario.subject.state.iter().any(|state| path.starts_with(state)),
             false => found.locks.contains(path),
         })

@@ -7,6 +7,7 @@ use super::kill::{Ground, Killed};
 use super::live::{end_of_life, goes_alike};
 use crate::fault::kill::KillAt;
 use crate::judge::{Grade, Verdict, Word, shape};
+use crate::scenario::KillPoint;
 use crate::tree::{Node, NodeKind, Tree, difference, unaccounted};
 
 /// What real kills said of derived ones.
@@ -101,7 +102,10 @@ impl Ground<'_> {
 
 /// Which kills are made for real.
 fn chosen(kills: &[(Killed, Verdict)], others: usize) -> BTreeSet<usize> {
-    let measured = |(_, (kill, _)): &(usize, &(Killed, Verdict))| kill.unseen.is_none();
+    // A kill of one process alone was made for real to begin with.
+    let measured = |(_, (kill, _)): &(usize, &(Killed, Verdict))| {
+        kill.unseen.is_none() && !matches!(kill.point, KillPoint::Process(..))
+    };
     let able: Vec<(usize, &(Killed, Verdict))> =
         kills.iter().enumerate().filter(measured).collect();
     let mut firsts: BTreeMap<Word, usize> = BTreeMap::new();

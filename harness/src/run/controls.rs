@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::LabError;
 use super::stage::{Stage, show};
 use crate::judge::{Controls, Image, Masks, Outcome, Shapes, Version, Versions};
-use crate::recording::Recording;
+use crate::recording::{Recording, marks};
 use crate::recovery::Recoveries;
 use crate::tree::Tree;
 
@@ -18,7 +18,8 @@ pub const CONTROLS_APART: Duration = Duration::from_millis(1100);
 #[derive(Debug)]
 pub struct FirstRound {
     controls: Controls,
-    again: Vec<(Arc<Tree>, Image)>,
+    /// With the marks that a check of their ends is to know of.
+    again: Vec<(Arc<Tree>, Image, Vec<String>)>,
 }
 
 impl FirstRound {
@@ -35,7 +36,7 @@ impl FirstRound {
         let state = &recoveries.stage().state;
         let none_tree = without_state(recording, recoveries.stage());
         let none = recoveries.on(&none_tree)?;
-        let mut again = vec![(none.start.clone(), none.image.clone())];
+        let mut again = vec![(none.start.clone(), none.image.clone(), Vec::new())];
         let mut of_version = HashMap::new();
         let last = versions.all.len().saturating_sub(1);
         for (position, version) in versions.all.iter().enumerate() {
@@ -43,8 +44,10 @@ impl FirstRound {
             let outcome = recoveries.on(&tree)?;
             if position == 0 || position == last {
                 let which = if position == 0 { "start" } else { "end" };
-                must_succeed(recoveries, &outcome, which)?;
-                again.push((outcome.start.clone(), outcome.image.clone()));
+                let passed = if position == 0 { &[] } else { recording.trace.events.as_slice() };
+                let passed = marks(passed);
+                must_succeed(recoveries, &outcome, which, &passed)?;
+                again.push((outcome.start.clone(), outcome.image.clone(), passed));
             }
             of_version.insert(version.image.clone(), outcome);
         }
@@ -71,12 +74,12 @@ impl FirstRound {
     ///
     /// As [`Stage::run`].
     pub fn finish(mut self, recoveries: &Recoveries<'_>) -> Result<Controls, LabError> {
-        for (position, (tree, image)) in self.again.iter().enumerate() {
+        for (position, (tree, image, passed)) in self.again.iter().enumerate() {
             let second = recoveries.stage().outcome(recoveries.command(), tree)?;
             // The first is that from no file, which may fail.
             if position > 0 {
                 let which = if position == 1 { "start" } else { "end" };
-                must_succeed(recoveries, &second, which)?;
+                must_succeed(recoveries, &second, which, passed)?;
             }
             self.controls.masks.learn(image, &second.image);
         }
@@ -117,6 +120,7 @@ fn must_succeed(
     recoveries: &Recoveries<'_>,
     outcome: &Outcome,
     which: &str,
+    passed: &[String],
 ) -> Result<(), LabError> {
     let file = &recoveries.stage().scenario.file;
     if !outcome.success() {
@@ -124,7 +128,7 @@ fn must_succeed(
         let what = format!("the recovery {command} from the state of the run's {which}");
         return Err(LabError::failed(file, &what, &outcome.finish));
     }
-    match recoveries.check(&outcome.end)? {
+    match recoveries.check(&outcome.end, passed)? {
         Some(how) => Err(LabError::Scenario(format!(
             "{}: the check after the recovery from the state of the run's {which} fails without any fault: {how}",
             file.display()

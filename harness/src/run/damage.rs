@@ -185,8 +185,8 @@ impl Damaged {
             before: Some(self.before),
             crashed: Some(self.outcome.start.clone()),
             ended: Some(self.outcome.end.clone()),
-            ops: Vec::new(),
             said: said(&self.outcome.finish),
+            ..Evidence::default()
         };
         Case { id: format!("damage:{}", self.damage), verdict, warnings: Vec::new(), evidence }
     }

@@ -8,7 +8,7 @@ use super::kill::{After, Ground, Killed};
 use crate::fault::crash_state::crash_states;
 use crate::fault::kill::points;
 use crate::judge::{Grade, Image, Outcome, Version, Versions, versions, vouched};
-use crate::recording::{Gap, Trace};
+use crate::recording::{Gap, Trace, marks};
 use crate::scenario::KillPoint;
 use crate::tree::{Misfit, Tree};
 
@@ -25,6 +25,8 @@ pub struct Run {
     versions: Arc<Versions>,
     /// What had been promised when it began.
     promised: usize,
+    /// The marks that had been passed when it began.
+    marks: Vec<String>,
     /// Among the versions, how many are from earlier runs.
     earlier: usize,
 }
@@ -38,6 +40,7 @@ impl Ground<'_> {
             trace: Arc::new(self.recording.trace.clone()),
             versions: Arc::new(self.versions.clone()),
             promised: 0,
+            marks: Vec::new(),
             earlier: 0,
         }
     }
@@ -96,6 +99,9 @@ impl Ground<'_> {
         }
         for kill in killed {
             kill.after = afters.get(&kill.hash).cloned().filter(|_| kill.unseen.is_none());
+            if let Some(after) = &kill.after {
+                kill.check_failed = self.recoveries.check(&after.outcome.end, &kill.marks)?;
+            }
         }
         Ok(())
     }
@@ -155,8 +161,8 @@ impl Ground<'_> {
         all.premature = own.premature;
         all.changed.extend(own.changed);
         let prefix = format!("{}/", kill.id);
-        let (before, promised) = (kill.left.clone(), kill.promised);
-        Ok(Run { prefix, before, trace, versions: Arc::new(all), promised, earlier })
+        let (before, promised, marks) = (kill.left.clone(), kill.promised, kill.marks.clone());
+        Ok(Run { prefix, before, trace, versions: Arc::new(all), promised, marks, earlier })
     }
 
     /// Every place of a run.
@@ -189,8 +195,10 @@ impl Run {
             id: format!("{}{point}", self.prefix),
             unseen: gap.map(|gap| format!("the tracer could not see: {}", gap.what)),
             of_recovery: self.earlier > 0,
+            others_hung: false,
             before: self.before.clone(),
             trace: self.trace.clone(),
+            at: events,
             events,
             survivor: Image::default(),
             left,
@@ -198,6 +206,8 @@ impl Run {
             versions: self.versions.clone(),
             promised: self.promised,
             after: None,
+            marks: [self.marks.clone(), marks(&self.trace.events[..events])].concat(),
+            check_failed: None,
             power: None,
             point,
         }

@@ -5,22 +5,18 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::LabError;
-use super::cases::{Case, Evidence, said};
+use super::cases::Case;
 use super::stage::Stage;
 use crate::fault::kill::points;
 use crate::judge::{
     Controls, CrashCase, Ends, Image, Outcome, Promises, Shapes, Verdict, Versions, Word,
     judge_crash, metadata_changes,
 };
-use crate::op::{Data, Event, What};
+use crate::op::{Data, What};
 use crate::recording::{Recording, Trace};
 use crate::recovery::Recoveries;
 use crate::scenario::KillPoint;
-use crate::trace::describe;
 use crate::tree::{Model, NodeKind, Tree};
-
-/// How many events before the crash point are told.
-const EVENTS_TOLD: usize = 8;
 
 /// A kill, and what the recovery made of what was left.
 #[derive(Debug, Clone)]
@@ -33,11 +29,15 @@ pub struct Killed {
     pub(super) unseen: Option<String>,
     /// It was the recovery that was killed, and not the subject.
     pub(super) of_recovery: bool,
+    /// It was one process alone that was killed, and the others did not end.
+    pub(super) others_hung: bool,
     /// The tree before the run that was killed.
     pub(super) before: Arc<Tree>,
     /// That run.
     pub(super) trace: Arc<Trace>,
     /// How many of its events came before the kill.
+    pub(super) at: usize,
+    /// How many came before the recovery: more, where one process was killed and the others went on.
     pub(super) events: usize,
     /// The tree after the kill, and its hash.
     pub(super) left: Arc<Tree>,
@@ -46,6 +46,10 @@ pub struct Killed {
     pub(super) versions: Arc<Versions>,
     pub(super) promised: usize,
     pub(super) after: Option<Arc<After>>,
+    /// The marks that had been passed, also those of the runs before this one.
+    pub(super) marks: Vec<String>,
+    /// What the scenario's check said of what the recovery left, if it failed.
+    pub(super) check_failed: Option<String>,
     /// The power failed, and it was no kill.
     pub(super) power: Option<PowerFailed>,
 }
@@ -63,7 +67,6 @@ pub struct PowerFailed {
 #[derive(Debug)]
 pub struct After {
     pub(super) outcome: Outcome,
-    check_failed: Option<String>,
     leftovers: Vec<PathBuf>,
     metadata: Vec<String>,
 }
@@ -114,10 +117,9 @@ impl Ground<'_> {
         familiar: &Shapes,
     ) -> Result<After, LabError> {
         let outcome = self.recoveries.on_known(hash, left)?;
-        let check_failed = self.recoveries.check(&outcome.end)?;
         let leftovers = self.leftovers(&outcome, familiar)?;
         let metadata = metadata_changes(&self.recording.before, &outcome.end, &self.stage.state);
-        Ok(After { outcome, check_failed, leftovers, metadata })
+        Ok(After { outcome, leftovers, metadata })
     }
 
     /// The paths that undisturbed runs begin with or leave.
@@ -167,6 +169,10 @@ impl Killed {
                 evidence,
             };
         };
+        if self.others_hung {
+            let verdict = Verdict::hung("the other processes did not end when this one had died");
+            return Case { id, verdict, warnings: Vec::new(), evidence };
+        }
         let effect = self.repeated_effect(ground, controls, &after.outcome);
         let verdict = judge_crash(&CrashCase {
             versions: &self.versions,
@@ -176,7 +182,7 @@ impl Killed {
             survivor: &self.survivor,
             stepped_on: self.stepped_on(),
             outcome: &after.outcome,
-            check_failed: after.check_failed.as_deref(),
+            check_failed: self.check_failed.as_deref(),
             effect_repeated: effect.as_deref(),
             vouched,
             state: &ground.stage.state,
@@ -247,29 +253,6 @@ impl Killed {
             });
         ops.take_while(|op| op.number > since).any(|op| op.kind.changes())
     }
-
-    fn evidence(&self, ground: &Ground<'_>) -> Evidence {
-        let events = &self.trace.events[..self.events];
-        let told = events.iter().rev().filter(|event| is_telling(event)).take(EVENTS_TOLD);
-        let mut told: Vec<String> = told.map(describe).collect();
-        told.reverse();
-        let outcome = self.after.as_ref().map(|after| &after.outcome);
-        Evidence {
-            before: Some(ground.before.clone()),
-            crashed: Some(self.left.clone()),
-            ended: outcome.map(|outcome| outcome.end.clone()),
-            ops: told,
-            said: outcome.map(|outcome| said(&outcome.finish)).unwrap_or_default(),
-        }
-    }
-}
-
-/// Of the events before a crash point, those that tell a reader where it lies.
-fn is_telling(event: &Event) -> bool {
-    !matches!(
-        event.what,
-        What::Spawned { .. } | What::Executed { .. } | What::Ended { .. } | What::Read { .. }
-    )
 }
 
 /// The lines of a file, the last one also where it does not end.

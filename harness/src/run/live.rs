@@ -10,7 +10,7 @@ use super::{LabError, check_interrupt};
 use crate::fault::kill::KillAt;
 use crate::judge::{Image, Version, Versions, shape, versions};
 use crate::op::{Event, OpKind, What};
-use crate::recording::Trace;
+use crate::recording::{Trace, marks};
 use crate::scenario::KillPoint;
 use crate::subject::Exit;
 use crate::tree::{Tree, unaccounted};
@@ -54,12 +54,19 @@ impl Ground<'_> {
             None => Some(Arc::new(self.recover(hash, &left, &self.familiar()?)?)),
             Some(_) => None,
         };
+        let marks = marks(&trace.events);
+        let check_failed = match &after {
+            Some(after) => self.recoveries.check(&after.outcome.end, &marks)?,
+            None => None,
+        };
         Ok(Killed {
             id: format!("kill@{point}"),
             point: point.clone(),
             unseen,
             of_recovery: false,
+            others_hung: false,
             before: self.before.clone(),
+            at: trace.events.len(),
             events: trace.events.len(),
             trace: Arc::new(trace),
             left,
@@ -69,6 +76,8 @@ impl Ground<'_> {
             versions: Arc::new(versions),
             after,
             power: None,
+            marks,
+            check_failed,
         })
     }
 
@@ -95,6 +104,13 @@ impl Ground<'_> {
         if let Some(stood) = stood.filter(|stood| is_new && stood.image != image) {
             own.all.push(Version { image, ..stood.clone() });
         }
+        self.go_on_as_recorded(&mut own);
+        own
+    }
+
+    /// The versions of a run that came to those of the recording, as far as it went, and then to the others.
+    pub(super) fn go_on_as_recorded(&self, own: &mut Versions) {
+        let known = &self.versions.all;
         let same = own.all.len() <= known.len()
             && own.all.iter().zip(known).all(|(own, known)| own.image == known.image);
         if same {
@@ -109,7 +125,6 @@ impl Ground<'_> {
         for (path, contents) in &self.versions.of_file {
             own.of_file.entry(path.clone()).or_default().extend(contents.iter().cloned());
         }
-        own
     }
 
     fn unseen(&self, trace: &Trace, left: &Tree, reached: bool) -> Option<String> {

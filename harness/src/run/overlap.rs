@@ -176,9 +176,9 @@ fn evidence(before: &Tree, after: Tree, trace: &Trace, names: &[String]) -> Evid
     let said = |(name, end): (&String, &End)| format!("{name}: {}\n{}", end.exit, said(end));
     Evidence {
         before: Some(Arc::new(before.clone())),
-        crashed: None,
         ended: Some(Arc::new(after)),
         ops: trace.events.iter().filter(told).map(named).collect(),
         said: names.iter().zip(&trace.ends).map(said).collect(),
+        ..Evidence::default()
     }
 }

@@ -14,17 +14,20 @@ use super::kill::{Ground, Killed};
 use super::overlap::{Overlapped, overlap};
 use super::plain::{alert, idle};
 use super::power::PowerCut;
-use super::scenario::{FaultResult, Plan};
+use super::scenario::{FaultResult, Plan, crossed};
 use super::stage::Stage;
 use super::{LabError, check_interrupt};
 use crate::fault::damage::Damage;
+use crate::fault::kill::{PLACES_IN_WRITE_MAX, bounded};
 use crate::judge::{
     Content, Controls, Ends, Promises, Verdict, Version, Versions, metadata_changes, versions,
 };
+use crate::op::Event;
 use crate::recording::Recording;
 use crate::recovery::Recoveries;
 use crate::scenario::{DamageFault, Fault, FaultKind, KillPoint};
 use crate::tree::Tree;
+use crate::wrap::thousands;
 
 /// One recording, and what was run on its state files; it waits for the second round of controls.
 pub(super) struct Part<'a> {
@@ -158,8 +161,9 @@ fn judge(
         (Pending::Kills(kills), Some(controls)) => judge_kills(ground, kills, controls),
         (Pending::Power(cut), Some(controls)) => {
             let vouched = ground.vouched()?;
-            let judged = cut.killed.iter().map(|kill| kill.judge(ground, controls, &vouched));
-            let cases: Vec<Case> = judged.collect();
+            let ends = controls.ends(ground.versions);
+            let judge = |kill: &Killed| kill.judge(ground, controls, &ends, &vouched);
+            let cases: Vec<Case> = cut.killed.iter().map(judge).collect();
             notes.extend(ground.told(&cut, &cases, &fault.expect)?);
             Ok((cases, Confirmation::default()))
         }
@@ -290,11 +294,20 @@ fn try_fault(
             let wanted = wished(at, plan);
             let places = ground.places(&wanted)?;
             let places = places.into_iter().filter(|place| plan.wants(&format!("kill@{place}")));
-            let kills = match stage.settings().live {
-                true => places.map(|place| ground.kill(&place, controls)).collect::<Result<_, _>>(),
-                false => ground.derive(&ground.run(), places.collect(), &mut HashSet::new()),
+            let (alone, together): (Vec<_>, Vec<_>) =
+                places.partition(|place| matches!(place, KillPoint::Process(..)));
+            let mut kills = match stage.settings().live {
+                true => together
+                    .iter()
+                    .map(|place| ground.kill(place, controls))
+                    .collect::<Result<Vec<_>, _>>()?,
+                false => ground.derive(&ground.run(), together, &mut HashSet::new())?,
             };
-            kills.map(Pending::Kills)
+            kills.extend(ground.kill_each(&alone, controls)?);
+            if at.contains(&KillPoint::All) && matches!(plan, Plan::All) {
+                notes.extend(bound(&recording.trace.events));
+            }
+            Ok(Pending::Kills(kills))
         }
         (FaultKind::Power(power), Some(_)) => {
             must_change(ground, fault)?;
@@ -315,6 +328,31 @@ fn try_fault(
         }
         _ => Ok(Pending::none()),
     }
+}
+
+/// So many writes are told of by name.
+const BOUNDED_TOLD: usize = 3;
+
+/// Which places inside writes were left out.
+fn bound(events: &[Event]) -> Option<String> {
+    let bounded = bounded(events);
+    let skipped: usize = bounded.iter().map(|one| one.places - PLACES_IN_WRITE_MAX).sum();
+    let told = bounded.iter().take(BOUNDED_TOLD).map(|one| {
+        let (number, path) = (one.op.number, one.op.kind.path().unwrap_or(Path::new("")));
+        let places = thousands(one.places);
+        format!("op {number} ({}) was cut at {PLACES_IN_WRITE_MAX} of {places}", path.display())
+    });
+    let mut told: Vec<String> = told.collect();
+    if bounded.len() > BOUNDED_TOLD {
+        told.push(format!("and {} more writes alike", bounded.len() - BOUNDED_TOLD));
+    }
+    (skipped > 0).then(|| {
+        format!(
+            "{} places inside writes were skipped, {PLACES_IN_WRITE_MAX} in one write being the most: {}",
+            thousands(skipped),
+            told.join(", ")
+        )
+    })
 }
 
 /// A case that was asked for by its id need not be among the scenario's own places: then every damaged file has it.
@@ -420,6 +458,7 @@ fn notes(recording: &Recording, stage: &Stage<'_>) -> Vec<String> {
         .into_iter()
         .chain(gaps)
         .chain(kept)
+        .chain(crossed(recording, stage))
         .chain(unmatched(recording, stage))
         .collect()
 }

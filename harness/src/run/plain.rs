@@ -47,6 +47,7 @@ fn case(id: String, verdict: Verdict, outcome: &Outcome) -> Case {
         ended: Some(outcome.end.clone()),
         ops: outcome.trace.events.iter().map(describe).collect(),
         said: said(&outcome.finish),
+        ..Evidence::default()
     };
     Case { id, verdict, warnings: Vec::new(), evidence }
 }

@@ -27,6 +27,7 @@ pub fn run(scenarios: &[Scenario], plan: &Plan, settings: &Settings, reporter: &
     let queue: Mutex<VecDeque<&Scenario>> = Mutex::new(scenarios.iter().collect());
     let slots = Slots::new(settings.jobs.max(1));
     let (results, inbox) = mpsc::channel();
+    settings.progress.begin(scenarios.len());
     reporter.event(Event::Begun { scenarios: scenarios.len() });
     std::thread::scope(|scope| {
         for _ in 0..(settings.jobs.max(1) * THREADS_PER_JOB).min(scenarios.len()) {
@@ -35,6 +36,7 @@ pub fn run(scenarios: &[Scenario], plan: &Plan, settings: &Settings, reporter: &
             scope.spawn(move || {
                 while let Some(scenario) = next(queue) {
                     let result = one(scenario, plan, settings, slots);
+                    settings.progress.scenario_done();
                     if results.send((scenario, result)).is_err() {
                         return;
                     }

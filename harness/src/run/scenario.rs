@@ -1,6 +1,7 @@
 //! One scenario from its first command to its last verdict.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
@@ -11,6 +12,7 @@ use super::part::Part;
 use super::stage::{Stage, show};
 use super::{LabError, Settings};
 use crate::judge::{Grade, Word};
+use crate::op::{Event, What};
 use crate::recording::Recording;
 use crate::recovery::Recoveries;
 use crate::scenario::Scenario;
@@ -233,11 +235,31 @@ pub(super) fn record(stage: &Stage<'_>, before: &Tree, reads: bool) -> Result<Re
     let end = &recording.trace.ends[0];
     if !end.exit.success() {
         let what = format!("the subject {}", show(&stage.scenario.subject.command));
-        return Err(LabError::failed(&stage.scenario.file, &what, end));
+        let failed = LabError::failed(&stage.scenario.file, &what, end);
+        return Err(match crossed(&recording, stage) {
+            Some(why) => LabError::Scenario(format!("{failed}\n{why}")),
+            None => failed,
+        });
     }
     must_account(&recording, stage)?;
     must_be_watched(&recording, stage)?;
     Ok(recording)
+}
+
+/// What the user's machine would perhaps have done, and the lab could not.
+pub(super) fn crossed(recording: &Recording, stage: &Stage<'_>) -> Option<String> {
+    let several = stage.scenario.subject.watched().is_some_and(|watched| watched.parts.len() > 1);
+    let refused = |event: &Event| match &event.what {
+        What::Failed { call, path, errno: libc::EXDEV } => {
+            let path = path.as_deref().unwrap_or(Path::new("")).display();
+            Some(format!(
+                "{call} of {path} was refused with EXDEV: the lab shows each watched folder as a file system of its \
+                 own; where it is not, watch one folder that holds both"
+            ))
+        }
+        _ => None,
+    };
+    recording.trace.events.iter().find_map(refused).filter(|_| several)
 }
 
 /// Every change that the run left must be in its log: what the tracer did not see is no pass.

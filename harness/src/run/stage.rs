@@ -18,6 +18,12 @@ use crate::scenario::{CommandLine, Scenario};
 use crate::subject::{End, Program};
 use crate::trace::{Budget, Director, Options, TraceError, Undisturbed};
 use crate::tree::{self, Tree};
+use crate::watched::Watched;
+use crate::wrap::heading;
+
+/// Tells a check the names of the marks that the subject had passed before the crash, one a line, in their order, each as
+/// often as it was passed.
+const MARKS: &str = "CRASHLAB_MARKS";
 
 /// A sandbox with the rules of one scenario. Clones share the sandbox.
 #[derive(Debug, Clone)]
@@ -67,20 +73,24 @@ impl<'a> Stage<'a> {
         settings: &Settings,
         pin: Option<usize>,
     ) -> Result<Stage<'a>, LabError> {
-        let seen_at = scenario.subject.folder.clone();
+        let watched = scenario.subject.watched();
         let mut keep_visible = folders_in_use(scenario);
-        if let Some(folder) = &seen_at {
-            // What lies in the folder, its copy shows.
-            keep_visible.retain(|visible| !visible.starts_with(folder));
+        if let Some(watched) = &watched {
+            // What lies in these folders, their copies show.
+            keep_visible.retain(|visible| watched.relative(visible).is_none());
         }
-        let network = scenario.subject.network;
-        let shown = match (&seen_at, &scenario.subject.files) {
-            (Some(folder), None) => heavy_folders(folder, &scenario.subject.state),
-            _ => Vec::new(),
+        let shown = watched.as_ref().map(|watched| shown(scenario, watched)).unwrap_or_default();
+        let watched = watched.unwrap_or_default();
+        let several = watched.parts.iter().any(|part| !part.as_os_str().is_empty());
+        let options = SandboxOptions {
+            seen_at: scenario.subject.folder.is_some().then_some(watched.base),
+            parts: if several { watched.parts } else { Vec::new() },
+            current: watched.current,
+            shown: shown.clone(),
+            keep_visible,
+            network: scenario.subject.network,
+            plain: settings.plain,
         };
-        let plain = settings.plain;
-        let options =
-            SandboxOptions { seen_at, shown: shown.clone(), keep_visible, network, plain };
         let sandbox = Rc::new(Sandbox::new(&options)?);
         let state = State {
             paths: scenario.subject.state.clone(),
@@ -148,9 +158,10 @@ impl<'a> Stage<'a> {
         look_for_programs(self.scenario)?;
         self.probe()?;
         let subject = &self.scenario.subject;
-        let mut tree = match subject.files.as_ref().or(subject.folder.as_ref()) {
-            Some(folder) => as_ones_own(tree::read_around(folder, &self.shown)?),
-            None => self.empty()?,
+        let mut tree = match (&subject.files, subject.watched()) {
+            (files, Some(watched)) => self.copy_of(files.as_deref(), &watched)?,
+            (Some(files), None) => as_ones_own(tree::read(files)?),
+            (None, None) => self.empty()?,
         };
         for command in &self.scenario.subject.setup {
             let (trace, after) =
@@ -161,6 +172,20 @@ impl<'a> Stage<'a> {
                 return Err(LabError::failed(&self.scenario.file, &what, end));
             }
             tree = after;
+        }
+        Ok(tree)
+    }
+
+    /// The watched folders with what they hold now; `files`, if they are given, in the place of where programs begin.
+    fn copy_of(&self, files: Option<&Path>, watched: &Watched) -> Result<Tree, LabError> {
+        let mut tree = self.empty()?;
+        for part in &watched.parts {
+            let begins_here = *part == watched.current;
+            let (folder, shown) = match files {
+                Some(files) if begins_here => (files.to_owned(), Vec::new()),
+                _ => (watched.base.join(part), below(&self.shown, part)),
+            };
+            tree.graft(part, as_ones_own(tree::read_around(&folder, &shown)?));
         }
         Ok(tree)
     }
@@ -182,12 +207,22 @@ impl<'a> Stage<'a> {
         reads: bool,
         director: &mut dyn Director,
     ) -> Result<(Trace, Tree), LabError> {
+        let programs: Vec<Program> = commands.iter().map(|command| self.program(command)).collect();
+        self.run_programs(&programs, tree, reads, director)
+    }
+
+    fn run_programs(
+        &self,
+        programs: &[Program],
+        tree: &Tree,
+        reads: bool,
+        director: &mut dyn Director,
+    ) -> Result<(Trace, Tree), LabError> {
         check_interrupt()?;
         self.sandbox.fill(tree)?;
-        let programs: Vec<Program> = commands.iter().map(|command| self.program(command)).collect();
         let time_limit = Duration::from_secs(self.scenario.subject.time_limit);
         let options = Options { time_limit, reads, budget: Budget::default(), pin: self.pin.get() };
-        let trace = crate::trace::run(&programs, &self.sandbox, &options, director)
+        let trace = crate::trace::run(programs, &self.sandbox, &options, director)
             .map_err(|error| self.named(error))?;
         check_interrupt()?;
         // What the run left alone is kept once, however many runs there are.
@@ -235,8 +270,28 @@ impl<'a> Stage<'a> {
     ///
     /// As [`run`](Self::run).
     pub fn outcome(&self, command: &CommandLine, start: &Arc<Tree>) -> Result<Outcome, LabError> {
-        let (mut trace, end) =
-            self.run(std::slice::from_ref(command), start, true, &mut Undisturbed)?;
+        self.outcome_of(self.program(command), start)
+    }
+
+    /// As [`outcome`](Self::outcome), for a command that is told which marks were passed, a line each: [`MARKS`].
+    ///
+    /// # Errors
+    ///
+    /// As [`run`](Self::run).
+    pub fn outcome_knowing(
+        &self,
+        command: &CommandLine,
+        start: &Arc<Tree>,
+        marks: &[String],
+    ) -> Result<Outcome, LabError> {
+        let mut program = self.program(command);
+        let lines: String = marks.iter().map(|mark| format!("{mark}\n")).collect();
+        program.env.push((MARKS.into(), lines.into()));
+        self.outcome_of(program, start)
+    }
+
+    fn outcome_of(&self, program: Program, start: &Arc<Tree>) -> Result<Outcome, LabError> {
+        let (mut trace, end) = self.run_programs(&[program], start, true, &mut Undisturbed)?;
         let finish = trace.ends.remove(0);
         Ok(self.looked_at(start.clone(), Arc::new(end), finish, Arc::new(trace)))
     }
@@ -293,7 +348,7 @@ impl<'a> Stage<'a> {
 
     fn program(&self, command: &CommandLine) -> Program {
         let fill = |text: &String| {
-            let text = text.replace("{dir}", &self.sandbox.seen().to_string_lossy());
+            let text = text.replace("{dir}", &self.sandbox.current().to_string_lossy());
             OsString::from(text.replace("{root}", &self.scenario.root.to_string_lossy()))
         };
         let argv = match command {
@@ -314,12 +369,30 @@ impl<'a> Stage<'a> {
         if let Ok(path) = std::env::join_paths(search_path(self.scenario)) {
             env.insert("PATH".into(), path);
         }
-        env.insert("PWD".into(), self.sandbox.seen().into());
+        // Only a check is told of marks, and of those of its own case.
+        env.remove(std::ffi::OsStr::new(MARKS));
+        env.insert("PWD".into(), self.sandbox.current().into());
         env.extend(
             self.scenario.subject.env.iter().map(|(name, value)| (name.into(), value.into())),
         );
         env.into_iter().collect()
     }
+}
+
+/// The folders that are too large to be copied, relative to what holds all that is watched.
+fn shown(scenario: &Scenario, watched: &Watched) -> Vec<PathBuf> {
+    let subject = &scenario.subject;
+    let is_copied = |part: &&PathBuf| subject.files.is_none() || **part != watched.current;
+    let heavy = |part: &PathBuf| {
+        let found = heavy_folders(&watched.base.join(part), &below(&subject.state, part));
+        found.into_iter().map(|folder| part.join(folder)).collect::<Vec<_>>()
+    };
+    watched.parts.iter().filter(is_copied).flat_map(heavy).collect()
+}
+
+/// Those of the paths that lie in a folder, relative to it.
+fn below(paths: &[PathBuf], folder: &Path) -> Vec<PathBuf> {
+    paths.iter().filter_map(|path| path.strip_prefix(folder).ok()).map(Path::to_owned).collect()
 }
 
 /// An ordinary user cannot give files away: a copy of them is its own, as with `cp -r`.
@@ -348,10 +421,10 @@ fn folders_in_use(scenario: &Scenario) -> Vec<PathBuf> {
     folders
 }
 
-/// A command as a person would type it.
+/// A command as a person would type it, on one line.
 pub fn show(command: &CommandLine) -> String {
     match command {
-        CommandLine::Argv(words) => format!("`{}`", words.join(" ")),
-        CommandLine::Shell(line) => format!("`{line}`"),
+        CommandLine::Argv(words) => format!("`{}`", heading(&words.join(" "))),
+        CommandLine::Shell(line) => format!("`{}`", heading(line)),
     }
 }

@@ -33,6 +33,8 @@ pub(super) struct Layout {
     _mark: File,
     pub(super) work: PathBuf,
     pub(super) seen: PathBuf,
+    /// Folders below both that are the same; an empty one is all.
+    pub(super) parts: Vec<PathBuf>,
     pub(super) private: Vec<Private>,
     /// Folders to be shown read-only, and where.
     pub(super) visible: Vec<(PathBuf, PathBuf)>,
@@ -63,14 +65,32 @@ impl Layout {
             mount_points: Vec::new(),
             shown: Vec::new(),
             shown_points: Vec::new(),
+            parts: vec![PathBuf::new()],
         };
         make_folder(&layout.work, 0o755)?;
+        if !with_view && options.parts.len() > 1 {
+            return Err(SandboxError::new(&layout.work, "show several folders at their places")(
+                io::Error::new(
+                    io::ErrorKind::Unsupported,
+                    "that takes namespaces, which are not to be had here (`crashlab doctor` says why); \
+                     watch one folder that holds the others",
+                ),
+            ));
+        }
         if with_view {
             layout.add_private()?;
             for folder in &options.keep_visible {
                 layout.add_visible(folder)?;
             }
-            layout.add_seen(options.seen_at.as_deref().unwrap_or(Path::new(DEFAULT_SEEN)))?;
+            let seen = options.seen_at.as_deref().unwrap_or(Path::new(DEFAULT_SEEN));
+            match options.parts.as_slice() {
+                [] => layout.seen = layout.add_seen(seen)?,
+                parts => {
+                    layout.seen = plain_path(seen)?;
+                    parts.iter().try_for_each(|part| layout.add_part(part))?;
+                    layout.parts = parts.to_vec();
+                }
+            }
             for folder in &options.shown {
                 layout.add_shown(folder)?;
             }
@@ -151,7 +171,7 @@ impl Layout {
         entries.iter().filter(|path| path.exists()).try_for_each(|path| self.add_visible(path))
     }
 
-    fn add_seen(&mut self, seen: &Path) -> Result<(), SandboxError> {
+    fn add_seen(&mut self, seen: &Path) -> Result<PathBuf, SandboxError> {
         let refuse = |why: &str| {
             SandboxError::new(seen, "show the work folder there")(io::Error::new(
                 io::ErrorKind::InvalidInput,
@@ -171,7 +191,15 @@ impl Layout {
         } else if !fs::metadata(&seen_plain).is_ok_and(|found| found.is_dir()) {
             return Err(refuse("there is no such folder, and it can be made only below /tmp"));
         }
-        self.seen = seen_plain;
+        Ok(seen_plain)
+    }
+
+    /// A part of the work folder, which must be there for as long as it is mounted.
+    fn add_part(&mut self, part: &Path) -> Result<(), SandboxError> {
+        self.add_seen(&self.seen.join(part))?;
+        let point = self.work.join(part);
+        make_folders(&point)?;
+        self.shown_points.push(point);
         Ok(())
     }
 

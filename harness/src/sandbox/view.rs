@@ -206,7 +206,9 @@ impl Plan {
         for (source, target) in &layout.visible {
             bind(source, target, false)?;
         }
-        bind(&layout.work, &layout.seen, true)?;
+        for part in &layout.parts {
+            bind(&layout.work.join(part), &layout.seen.join(part), true)?;
+        }
         for (source, target) in &layout.shown {
             bind(source, target, false)?;
         }

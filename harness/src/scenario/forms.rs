@@ -23,8 +23,8 @@ pub(super) enum Form {
     Program,
     /// The name of an environment variable.
     Variable,
-    /// A path below the work folder.
-    BelowWork,
+    /// A path in the folders that are watched: below the work folder, or, where there are others, absolute or up from it.
+    Watched,
     /// A path to a folder outside: relative or absolute, with `..` if need be.
     Folder,
     /// The name of a mark.
@@ -55,7 +55,7 @@ impl Form {
         Form::ShellLine,
         Form::Program,
         Form::Variable,
-        Form::BelowWork,
+        Form::Watched,
         Form::Folder,
         Form::Mark,
         Form::Name,
@@ -80,7 +80,7 @@ impl Form {
             Form::ShellLine => "shell-line",
             Form::Program => "program",
             Form::Variable => "variable",
-            Form::BelowWork => "path-below-work-folder",
+            Form::Watched => "watched-path",
             Form::Folder => "folder",
             Form::Mark => "mark-name",
             Form::Name => "name",
@@ -103,9 +103,9 @@ impl Form {
             Form::Argument => r"^[^\x00]*$".into(),
             Form::ShellLine => r"^[^\x00]*[^\s\x00][^\x00]*$".into(),
             Form::Variable => r"^[^=\x00]+$".into(),
-            Form::BelowWork => {
+            Form::Watched => {
                 let part = r"(\.?[^./\x00][^/\x00]*|\.\.[^/\x00]+)";
-                format!("^{part}(/{part})*$")
+                format!(r"^(/|(\.\./)*){part}(/{part})*$")
             }
             Form::Folder | Form::Program => r"^[^\x00]+$".into(),
             Form::Mark => format!("^{mark}$"),
@@ -113,7 +113,7 @@ impl Form {
             Form::KillPoint => {
                 let words = point::words().collect::<Vec<_>>().join("|");
                 format!(
-                    "^(all|0|[1-9][0-9]*|[1-9][0-9]*\\+[1-9][0-9]*|({words})#[1-9][0-9]*|mark:{mark}(#[1-9][0-9]*)?)$"
+                    "^(all|0|[1-9][0-9]*|[1-9][0-9]*\\+[1-9][0-9]*|({words})#[1-9][0-9]*|mark:{mark}(#[1-9][0-9]*)?|process:(\\*|[1-9][0-9]*#(0|[1-9][0-9]*)))$"
                 )
             }
             Form::Turn => format!("^{name} until (end|mark:{mark})$"),
@@ -156,7 +156,7 @@ impl Form {
             | Form::Program
             | Form::Variable
             | Form::Folder => Ok(()),
-            Form::BelowWork => check_below_work(text),
+            Form::Watched => check_watched(text),
             Form::Mark => point::check_mark_name(text),
             Form::Name => point::check_name(text),
             Form::KillPoint => text.parse::<KillPoint>().map(drop),
@@ -197,18 +197,26 @@ fn damage_pattern() -> String {
     format!(r"^(all|{wholes}|({numbered})/(\*|0|[1-9][0-9]*)|({pointed})(/([^~/\x00]|~[01])*)*)$")
 }
 
-/// The work folder is the world of a subject, and one path has one spelling: relative, no `.`, no `..`, no `//`.
-fn check_below_work(text: &str) -> Result<(), FormError> {
+/// What is expected of such a path.
+pub(super) const WATCHED_PATH: &str =
+    "a path relative to the work folder, without `.`, `..`, `//` and a slash at its end";
+
+/// The watched folders are the world of a subject, and one path has one spelling: no `.`, no `//`, and `..` only at its
+/// begin. Whether it may lead out of the work folder, `watch` tells.
+fn check_watched(text: &str) -> Result<(), FormError> {
     let bad = |part: &str| part.is_empty() || part == "." || part == "..";
-    if !text.split('/').any(bad) {
+    let below = match text.strip_prefix('/') {
+        Some(below) => below,
+        None => text.trim_start_matches("../"),
+    };
+    if !below.split('/').any(bad) {
         return Ok(());
     }
-    let error = FormError::new(
-        "a path relative to the work folder, without `.`, `..`, `//` and a slash at its end",
-    );
-    let leaves = Path::new(text).components().any(|part| part == std::path::Component::ParentDir);
-    let repaired: Vec<&str> = text.split('/').filter(|part| !bad(part)).collect();
-    Err(error.or((!leaves && !repaired.is_empty()).then(|| repaired.join("/"))))
+    let leaves = Path::new(below).components().any(|part| part == std::path::Component::ParentDir);
+    let repaired: Vec<&str> = below.split('/').filter(|part| !bad(part)).collect();
+    let whole = || format!("{}{}", &text[..text.len() - below.len()], repaired.join("/"));
+    let nearest = (!leaves && !repaired.is_empty()).then(whole);
+    Err(FormError::new(WATCHED_PATH).or(nearest))
 }
 
 fn check_regex(text: &str) -> Result<(), FormError> {
@@ -252,6 +260,7 @@ mod tests {
                     "+",
                     "#",
                     "mark:",
+                    "process:",
                     "rename",
                     "sync-range",
                     "x",

@@ -14,6 +14,7 @@ use std::path::PathBuf;
 use crate::fault::damage::{Damage, Wish};
 use crate::fault::power::DiskModel;
 use crate::judge::Word;
+use crate::watched::Watched;
 
 mod conform;
 mod error;
@@ -78,7 +79,8 @@ pub struct Scenario {
 pub struct Subject {
     /// What to run. `{dir}` stands for the work folder, `{root}` for the scenario's root.
     pub command: CommandLine,
-    /// State files or folders, relative to the work folder, which must agree with each other.
+    /// State files or folders, relative to the work folder (where there is `watch`, to the folder that holds it and all of
+    /// these, see [`watched`](Self::watched)), which must agree with each other.
     pub state: Vec<PathBuf>,
     /// Added to the environment.
     pub env: BTreeMap<String, String>,
@@ -87,6 +89,8 @@ pub struct Subject {
     /// A folder (absolute) at whose path the programs see the work folder, which is a copy of it unless there are `files`. In
     /// the file: relative to the file.
     pub folder: Option<PathBuf>,
+    /// More folders (absolute) of which the programs see copies at their own paths. In the file: relative to the file.
+    pub watch: Vec<PathBuf>,
     /// Run in the work folder before the recording; each must succeed.
     pub setup: Vec<CommandLine>,
     /// For every single run of subject or recovery.
@@ -101,6 +105,13 @@ pub struct Subject {
     pub ack: Vec<String>,
     /// Files whose lines are effects to be counted.
     pub effects: Vec<PathBuf>,
+}
+
+impl Subject {
+    /// What is watched of the file system as it is, where the programs see the work folder at a folder's own path.
+    pub fn watched(&self) -> Option<Watched> {
+        Some(Watched::of(self.folder.as_deref()?, &self.watch))
+    }
 }
 
 /// What a user would run next.
@@ -128,7 +139,7 @@ pub struct Fault {
 /// The faults of this lab.
 #[derive(Debug, Clone)]
 pub enum FaultKind {
-    /// SIGKILL for all processes of the subject at these points.
+    /// SIGKILL for all processes of the subject at these points, or for one while the others go on.
     Kill {
         /// Where.
         at: Vec<KillPoint>,
@@ -255,4 +266,8 @@ pub enum KillPoint {
     Output(u32),
     /// `mark:NAME`, with `#2` for its second time.
     Mark(String, u32),
+    /// `process:*`: one process alone, the others go on; after each of its ops and at its birth, each process in its turn.
+    EachProcess,
+    /// `process:2#5`: the second process alone, after the fifth of its own ops; `#0` is at its birth.
+    Process(u32, u32),
 }

@@ -32,6 +32,7 @@ impl Scenario {
                 env: Default::default(),
                 files: None,
                 folder: None,
+                watch: Vec::new(),
                 setup: Vec::new(),
                 time_limit: 10,
                 pipe: false,

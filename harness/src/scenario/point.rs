@@ -120,6 +120,8 @@ impl fmt::Display for KillPoint {
             KillPoint::Output(nth) => write!(f, "output#{nth}"),
             KillPoint::Mark(name, 1) => write!(f, "mark:{name}"),
             KillPoint::Mark(name, nth) => write!(f, "mark:{name}#{nth}"),
+            KillPoint::EachProcess => f.write_str("process:*"),
+            KillPoint::Process(number, nth) => write!(f, "process:{number}#{nth}"),
         }
     }
 }
@@ -133,6 +135,9 @@ impl FromStr for KillPoint {
         }
         if let Some(mark) = text.strip_prefix("mark:") {
             return marked(mark);
+        }
+        if let Some(process) = text.strip_prefix("process:") {
+            return of_process(process);
         }
         if let Some((op, bytes)) = text.split_once('+') {
             return match (number(op), number(bytes)) {
@@ -154,12 +159,25 @@ impl FromStr for KillPoint {
             });
         }
         Err(FormError::new(
-            "`all`, the number of an op (`12`), a place inside a write (`12+4096`), an op of a kind (`rename#1`), an output (`output#1`) or a mark (`mark:NAME`, `mark:NAME#2`)",
+            "`all`, the number of an op (`12`), a place inside a write (`12+4096`), an op of a kind (`rename#1`), an output (`output#1`), a mark (`mark:NAME`, `mark:NAME#2`) or one process alone (`process:*`, `process:2#5`)",
         )
         .or(nearest(text, words().chain(["all"])).map(|word| match word {
             "all" => word.to_owned(),
             word => format!("{word}#1"),
         })))
+    }
+}
+
+/// What follows `process:` in a kill point.
+fn of_process(text: &str) -> Result<KillPoint, FormError> {
+    if text == "*" {
+        return Ok(KillPoint::EachProcess);
+    }
+    match text.split_once('#').map(|(process, nth)| (number(process), number(nth))) {
+        Some((Some(process @ 1..), Some(nth))) => Ok(KillPoint::Process(process, nth)),
+        _ => Err(FormError::new(
+            "`process:*`, or a process by its number from 1 and how many ops it has done, as in `process:2#5`",
+        )),
     }
 }
 

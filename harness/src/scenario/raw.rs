@@ -78,6 +78,12 @@ pub(super) struct RawSubject {
     #[serde(default)]
     #[schemars(schema_with = "folder")]
     pub folder: Option<String>,
+    /// More folders that the subject writes into, beside `folder`: the programs see copies of them as well, each at its own
+    /// path. State in them is named by an absolute path, or by one up from `folder` (`../data/state.json`). Relative to this
+    /// file.
+    #[serde(default)]
+    #[schemars(schema_with = "folders")]
+    pub watch: Vec<String>,
     /// Run in the work folder before the recording; each must succeed.
     #[serde(default)]
     pub setup: Vec<CommandLine>,
@@ -112,7 +118,9 @@ pub(super) struct RawSubject {
 pub(super) struct RawRecovery {
     /// What to run; the subject's command where this is not given.
     pub command: Option<CommandLine>,
-    /// Run after the recovery; a failure of it is a fault.
+    /// Run after the recovery, in what it left; a failure of it is a fault. The variable `CRASHLAB_MARKS` tells it the names of
+    /// the marks that were passed before the crash, one a line, each as often as it was passed: what was announced as done
+    /// must be there.
     pub check: Option<CommandLine>,
     /// How many kills in a row are tried: 2 kills the recovery of each state at each of its places as well.
     #[serde(default = "one_kill")]
@@ -129,10 +137,11 @@ fn one_kill() -> u64 {
 #[serde(tag = "kind", deny_unknown_fields, rename_all = "kebab-case")]
 #[schemars(rename = "Fault")]
 pub(super) enum RawFault {
-    /// SIGKILL for all processes of the subject, at chosen points.
+    /// SIGKILL for all processes of the subject, or for one of them alone, at chosen points.
     Kill {
         /// Where: `all`, an op's number (12), a place inside a write (`12+4096`), an op of a kind (`rename#1`), an
-        /// output (`output#1`), a mark (`mark:model-called`, `mark:model-called#2`).
+        /// output (`output#1`), a mark (`mark:model-called`, `mark:model-called#2`). Or one process alone, while the others
+        /// go on: `process:*` for each after each of its ops, `process:2#5` for the second after its fifth (0 is its birth).
         #[serde(default = "everywhere")]
         #[schemars(schema_with = "kill_points")]
         at: Vec<RawPoint>,
@@ -160,7 +169,7 @@ pub(super) enum RawFault {
     Damage {
         /// Which state file; the first one where this is not given.
         #[serde(default)]
-        #[schemars(schema_with = "below_work")]
+        #[schemars(schema_with = "watched_path")]
         file: Option<String>,
         /// Which damages: by name (`truncated`, `directory`), at a place (`truncated/57`, `bit-flip/100`,
         /// `missing/queue/0`), at every place (`bit-flip/*`), or `all` that apply. `crashlab damage --list FILE` lists
@@ -289,16 +298,16 @@ pub(super) fn arguments(_: &mut SchemaGenerator) -> Schema {
     Form::Argument.list(1)
 }
 
-fn below_work(_: &mut SchemaGenerator) -> Schema {
-    Form::BelowWork.schema()
+fn watched_path(_: &mut SchemaGenerator) -> Schema {
+    Form::Watched.schema()
 }
 
 fn paths(_: &mut SchemaGenerator) -> Schema {
-    Form::BelowWork.list(0)
+    Form::Watched.list(0)
 }
 
 fn some_paths(_: &mut SchemaGenerator) -> Schema {
-    Form::BelowWork.list(1)
+    Form::Watched.list(1)
 }
 
 fn acknowledgements(_: &mut SchemaGenerator) -> Schema {

@@ -9,7 +9,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::error::{Mistake, ScenarioError};
-use super::forms::ALL_DISKS;
+use super::forms::{ALL_DISKS, WATCHED_PATH};
 use super::nearest::nearest;
 use super::raw::{RawFault, RawPoint, RawScenario, RawSubject};
 use super::{
@@ -18,6 +18,7 @@ use super::{
 };
 use super::{conform, schema};
 use crate::fault::power::{DiskModel, MODELS};
+use crate::watched::Watched;
 use Step::{Index, Key};
 
 /// The scenario in the text of a file, or everything that is wrong with it. `name` is what the scenario is called.
@@ -110,7 +111,7 @@ impl Resolver<'_> {
             path,
             needs: raw.needs,
             probe: raw.probe,
-            faults: self.faults(raw.fault, &subject.state),
+            faults: self.faults(raw.fault, &subject),
             subject,
             recovery,
         }
@@ -122,24 +123,72 @@ impl Resolver<'_> {
         }
         let files = raw.files.as_deref();
         let folder = raw.folder.as_deref();
+        let folder =
+            folder.map(|folder| self.folder(home, folder, &[Key("subject"), Key("folder")]));
+        let watch = self.watch(home, &raw.watch, folder.as_deref());
+        let watched = folder.as_deref().map(|folder| Watched::of(folder, &watch));
+        let mut paths = |texts, key| self.watched_paths(texts, watched.as_ref(), key);
+        let (state, volatile, effects) = (
+            paths(raw.state, "state"),
+            paths(raw.volatile, "volatile"),
+            paths(raw.effects, "effects"),
+        );
         Subject {
-            folder: folder
-                .map(|folder| self.folder(home, folder, &[Key("subject"), Key("folder")])),
+            folder,
+            watch,
             files: files.map(|folder| self.folder(home, folder, &[Key("subject"), Key("files")])),
             command: raw.command,
-            state: paths(raw.state),
+            state,
             env: raw.env,
             setup: raw.setup,
             time_limit: raw.time_limit,
             pipe: raw.pipe,
             network: raw.network,
-            volatile: paths(raw.volatile),
+            volatile,
             ack: raw.ack,
-            effects: paths(raw.effects),
+            effects,
         }
     }
 
-    fn faults(&mut self, raw: Vec<RawFault>, state: &[PathBuf]) -> Vec<Fault> {
+    fn watch(&mut self, home: &Path, raw: &[String], folder: Option<&Path>) -> Vec<PathBuf> {
+        if folder.is_none() && !raw.is_empty() {
+            self.mistakes.push(Mistake::new(
+                self.span(&[Key("subject"), Key("watch")]),
+                "there is no `folder`, so that programs see none of the machine's folders changed",
+                "`folder` as well: the folder in which the programs begin",
+            ));
+        }
+        let at = |index| [Key("subject"), Key("watch"), Index(index)];
+        let folders = raw.iter().enumerate();
+        folders.map(|(index, folder)| self.folder(home, folder, &at(index))).collect()
+    }
+
+    /// Paths as they are watched: below the work folder, or in one of the folders of `watch`.
+    fn watched_paths(
+        &mut self,
+        texts: Vec<String>,
+        watched: Option<&Watched>,
+        key: &'static str,
+    ) -> Vec<PathBuf> {
+        let path = |(index, text): (usize, String)| {
+            let leaves = text.starts_with(['/']) || text.starts_with("../");
+            let path = match watched {
+                Some(watched) => watched.path_of(Path::new(&text)),
+                None => (!leaves).then(|| PathBuf::from(&text)),
+            };
+            path.unwrap_or_else(|| {
+                self.mistakes.push(Mistake::new(
+                    self.span(&[Key("subject"), Key(key), Index(index)]),
+                    format!("{text:?} does not lie in the work folder, nor in a folder of `watch`"),
+                    WATCHED_PATH,
+                ));
+                PathBuf::from(text)
+            })
+        };
+        texts.into_iter().enumerate().map(path).collect()
+    }
+
+    fn faults(&mut self, raw: Vec<RawFault>, subject: &Subject) -> Vec<Fault> {
         let mut names: BTreeMap<String, usize> = BTreeMap::new();
         let faults = raw.into_iter().enumerate();
         faults
@@ -148,7 +197,7 @@ impl Resolver<'_> {
                 if let RawFault::Overlap { name, .. } | RawFault::Alert { name, .. } = &fault {
                     self.unique(&mut names, name, index, line);
                 }
-                let (kind, expect) = self.fault(fault, index, state);
+                let (kind, expect) = self.fault(fault, index, subject);
                 Fault { kind, expect, line }
             })
             .collect()
@@ -176,7 +225,7 @@ impl Resolver<'_> {
         &mut self,
         raw: RawFault,
         index: usize,
-        state: &[PathBuf],
+        subject: &Subject,
     ) -> (FaultKind, Vec<crate::judge::Word>) {
         let at = [Key("fault"), Index(index)];
         match raw {
@@ -196,7 +245,7 @@ impl Resolver<'_> {
                 (FaultKind::Power(PowerFault { models, states }), expect)
             }
             RawFault::Damage { file, damages, at_most, valid, expect } => {
-                let file = self.damaged(file, state, &[at[0], at[1], Key("file")]);
+                let file = self.damaged(file, subject, &[at[0], at[1], Key("file")]);
                 let damages = damages.iter().enumerate().filter_map(|(nth, text)| {
                     self.parsed(text, &[at[0], at[1], Key("damages"), Index(nth)])
                 });
@@ -250,11 +299,13 @@ impl Resolver<'_> {
     }
 
     /// The file to damage must be state: damage elsewhere is nothing that a recovery has to notice.
-    fn damaged(&mut self, file: Option<String>, state: &[PathBuf], at: &[Step<'_>]) -> PathBuf {
+    fn damaged(&mut self, file: Option<String>, subject: &Subject, at: &[Step<'_>]) -> PathBuf {
+        let state = &subject.state;
         let Some(file) = file else {
             return state.first().cloned().unwrap_or_default();
         };
-        let path = PathBuf::from(&file);
+        let watched = subject.watched().and_then(|watched| watched.path_of(Path::new(&file)));
+        let path = watched.unwrap_or_else(|| PathBuf::from(&file));
         if !state.iter().any(|state| path.starts_with(state)) {
             let known: Vec<&str> = state.iter().filter_map(|path| path.to_str()).collect();
             let mistake = Mistake::new(
@@ -371,10 +422,6 @@ impl Resolver<'_> {
     fn line_of(&self, steps: &[Step<'_>]) -> usize {
         self.text[..self.span(steps).start].matches('\n').count() + 1
     }
-}
-
-fn paths(texts: Vec<String>) -> Vec<PathBuf> {
-    texts.into_iter().map(PathBuf::from).collect()
 }
 
 /// The absolute path of the folder that holds the file.

@@ -1,9 +1,10 @@
 //! Threads and processes: how they begin, become other programs, and end.
 
-use crate::op::What;
+use crate::op::{Actor, What};
 use crate::subject::Exit;
 use crate::sys::ptrace::{Stopped, Tid};
 use crate::trace::Step;
+use crate::trace::released::released;
 use crate::trace::tracer::{Doom, MOST_PROCESSES, State, Thread, Tracer, executable, stronger};
 
 impl Tracer<'_> {
@@ -127,6 +128,15 @@ impl Tracer<'_> {
         Some(thread)
     }
 
+    /// The locks of the process that was killed alone are free.
+    fn release_locks(&mut self, actor: Actor) -> Step {
+        let mut living: Vec<i32> = self.threads.values().map(|thread| thread.process).collect();
+        living.dedup();
+        let held = std::mem::take(&mut self.victims_locks);
+        let done = released(&self.world, held, &living);
+        self.settle(actor, "exit", done)
+    }
+
     /// A thread has ended.
     pub(super) fn ended(&mut self, tid: Tid, exit: Exit) {
         let actor = self.actor(tid);
@@ -145,6 +155,9 @@ impl Tracer<'_> {
             step = self.flush_mappings();
             step = stronger(step, self.sweep(actor));
             self.prune_mappings();
+            if self.victim == Some(thread.process) {
+                step = stronger(step, self.release_locks(actor));
+            }
         }
         self.begin_orphans();
         step = stronger(step, self.emit(actor, What::Ended { status }));
@@ -152,8 +165,10 @@ impl Tracer<'_> {
         if program.main == tid {
             let killed = program.reason.filter(|_| exit == Exit::Signal(libc::SIGKILL));
             program.end = Some((killed.unwrap_or(exit), program.begun.elapsed()));
-            // What it left running ends with it.
-            self.doom(thread.program, None);
+            // What it left running ends with it, unless it was killed alone.
+            if self.victim != Some(tid) {
+                self.doom(thread.program, None);
+            }
         }
         match step {
             Step::Go => {}
@@ -161,6 +176,7 @@ impl Tracer<'_> {
                 self.programs[thread.program].held |=
                     self.programs[thread.program].doomed != Some(Doom::Sent)
             }
+            Step::KillProcess(process) => self.kill_alone(process),
             Step::KillAll => self.kill_all(tid),
         }
     }

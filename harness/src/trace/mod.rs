@@ -2,6 +2,7 @@
 
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
@@ -23,6 +24,7 @@ mod mapping;
 mod names;
 mod output;
 mod outsiders;
+mod released;
 mod resolve;
 mod spawn;
 mod tracer;
@@ -58,6 +60,8 @@ pub enum Step {
     Go,
     /// The program stays where it is until [`Director::next`] names it.
     Hold,
+    /// SIGKILL for this process alone; the others go on until they end by themselves, also where it was a program's first.
+    KillProcess(i32),
     /// SIGKILL for every process of the run, now.
     KillAll,
 }
@@ -230,9 +234,13 @@ fn ends(
 fn look_around(started: &[Started], sandbox: &Sandbox, options: &Options) -> World {
     let tid = started.first().map_or(0, |one| one.stop.tid());
     let lost = Cell::new(false);
-    let view = View { tid, watched: sandbox.seen(), lost: &lost };
-    let watched = view.canonical(sandbox.seen()).unwrap_or_else(|| sandbox.seen().to_owned());
-    let at = view.reachable(&watched);
+    let mut watched = sandbox.watched();
+    let view = View { tid, watched: &watched, lost: &lost };
+    let base = view.canonical(sandbox.seen()).unwrap_or_else(|| sandbox.seen().to_owned());
+    let at = |part: &PathBuf| view.reachable(&base.join(part));
+    let folders: Vec<(PathBuf, PathBuf)> =
+        watched.parts.iter().map(|part| (at(part), part.clone())).collect();
+    watched.base = base;
     let streams = started
         .iter()
         .enumerate()
@@ -241,7 +249,10 @@ fn look_around(started: &[Started], sandbox: &Sandbox, options: &Options) -> Wor
         })
         .collect();
     let mut world = World {
-        device: nix::sys::stat::stat(&at).map_or(0, |stat| stat.st_dev),
+        device: folders
+            .first()
+            .and_then(|(at, _)| nix::sys::stat::stat(at).ok())
+            .map_or(0, |stat| stat.st_dev),
         watched,
         lost: Cell::new(false),
         names: names::Names::default(),
@@ -251,7 +262,7 @@ fn look_around(started: &[Started], sandbox: &Sandbox, options: &Options) -> Wor
         room: options.budget.bytes,
         streams,
     };
-    world.scan(&at, std::path::Path::new(""));
+    folders.iter().for_each(|(at, part)| world.scan(at, part));
     world
 }
 
@@ -288,6 +299,8 @@ impl<'a> Tracer<'a> {
             queue: std::collections::VecDeque::new(),
             leaving: BTreeSet::new(),
             killed: false,
+            victim: None,
+            victims_locks: Vec::new(),
             collector,
             printed: std::collections::HashMap::new(),
         }

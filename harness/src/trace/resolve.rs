@@ -11,6 +11,7 @@ use nix::sys::stat::{FileStat, Mode, fstatat};
 
 use crate::sys::memory;
 use crate::trace::names::Inode;
+use crate::watched::Watched;
 
 const LONGEST_PATH: usize = 4096;
 const MOST_LINKS: usize = 40;
@@ -99,8 +100,8 @@ pub(super) fn kind(stat: &FileStat) -> u32 {
 pub(super) struct View<'a> {
     /// The thread.
     pub(super) tid: i32,
-    /// The watched folder, as the program sees it, without links.
-    pub(super) watched: &'a Path,
+    /// The watched folders, as the program sees them, without links.
+    pub(super) watched: &'a Watched,
     /// Set where the kernel would not tell a path, since it is longer than the kernel tells any (4,096 bytes).
     pub(super) lost: &'a Cell<bool>,
 }
@@ -165,14 +166,14 @@ impl<'a> View<'a> {
             if !(follow && is_link) {
                 let whole = above.join(&name);
 
-                return match whole.strip_prefix(self.watched) {
-                    Ok(rest) => Place::Watched(Box::new(Target {
+                return match self.watched.relative(&whole) {
+                    Some(rest) => Place::Watched(Box::new(Target {
                         parent,
                         name,
                         path: rest.to_owned(),
                         stat,
                     })),
-                    Err(_) => Place::Other,
+                    None => Place::Other,
                 };
             }
             let Ok(target) = nix::fcntl::readlinkat(&parent, name.as_os_str()) else {
@@ -194,7 +195,7 @@ impl<'a> View<'a> {
     /// The path of a folder's descriptor relative to the watched folder, where it is below.
     pub(super) fn folder_of(&self, fd: i32) -> Option<PathBuf> {
         let path = self.link(&format!("fd/{fd}"))?;
-        path.strip_prefix(self.watched).ok().map(Path::to_owned)
+        self.watched.relative(&path).map(Path::to_owned)
     }
 
     /// A link in `/proc/TID`, as the program would see it.

@@ -96,7 +96,7 @@ pub(super) fn start(
         program.argv.iter().map(|argument| c_string(argument)).collect();
     let argv = argv.map_err(failed("pass its arguments"))?;
     let env = environment(program).map_err(failed("pass its environment"))?;
-    let folder = c_string(sandbox.seen().as_os_str()).map_err(failed("name the work folder"))?;
+    let folder = c_string(sandbox.current().as_os_str()).map_err(failed("name the work folder"))?;
     let input = stdin(&program.stdin).map_err(failed("prepare standard input"))?;
     let pipe = || nix::unistd::pipe2(OFlag::O_CLOEXEC).map_err(io::Error::from);
     let (stdout, its_stdout) = if program.pipe { pipe() } else { pty::open() }

@@ -12,6 +12,7 @@ use crate::sys::ptrace::{self, News, Stopped, Tid, Why};
 use crate::trace::budget::{self, Budget};
 use crate::trace::decode::Pending;
 use crate::trace::output::Collector;
+use crate::trace::released::{self, Held};
 use crate::trace::resolve;
 use crate::trace::world::{Done, World};
 use crate::trace::{Director, Step, TraceError};
@@ -94,6 +95,10 @@ pub(super) struct Tracer<'a> {
     pub(super) leaving: BTreeSet<i32>,
     /// The director has ended the run: it is not asked any more.
     pub(super) killed: bool,
+    /// The process that the director has killed alone.
+    pub(super) victim: Option<i32>,
+    /// The locks that it held then.
+    pub(super) victims_locks: Vec<Held>,
     pub(super) collector: &'a Collector,
     /// How many bytes each output has had.
     pub(super) printed: HashMap<(usize, Stream), usize>,
@@ -110,7 +115,9 @@ impl Tracer<'_> {
         loop {
             self.admit();
             self.kill_doomed();
-            let looks_again = self.give_turns() || strangers && self.threads.is_empty();
+            // The alarm stops first processes, and the one that was killed alone may have been one.
+            let looks_again =
+                self.give_turns() || strangers && self.threads.is_empty() || self.victim.is_some();
             let news = ptrace::wait(-1, !looks_again);
             let news = news.map_err(|source| TraceError::Unavailable {
                 what: "wait for a stop".into(),
@@ -328,10 +335,27 @@ impl Tracer<'_> {
                 self.programs[program].held = true;
                 self.set(tid, State::Held(stop));
             }
+            Step::KillProcess(process) => {
+                self.kill_alone(process);
+                match self.threads.get(&tid).is_some_and(|thread| thread.process == process) {
+                    true => drop(stop),
+                    false => self.go(stop, 0),
+                }
+            }
             Step::KillAll => {
                 drop(stop);
                 self.kill_all(tid);
             }
+        }
+    }
+
+    /// SIGKILL for one process; its program ends when the others have.
+    pub(super) fn kill_alone(&mut self, process: i32) {
+        self.victim = Some(process);
+        self.victims_locks = released::held_by(&self.world, process);
+        process::kill(process);
+        if let Some(program) = self.programs.iter_mut().find(|program| program.main == process) {
+            program.reason.get_or_insert(Exit::Killed);
         }
     }
 
@@ -374,6 +398,12 @@ impl Tracer<'_> {
         if self.collector.is_over() {
             self.collector.hear();
             for program in 0..self.programs.len() {
+                let lives = self.threads.values().any(|thread| thread.program == program);
+                let running = &mut self.programs[program];
+                // Its first process was killed alone, and the others did not end.
+                if lives && let Some((exit @ Exit::Killed, _)) = &mut running.end {
+                    *exit = Exit::TimedOut;
+                }
                 self.doom(program, Some(Exit::TimedOut));
             }
         }
@@ -385,7 +415,8 @@ pub(super) fn stronger(one: Step, other: Step) -> Step {
     let rank = |step| match step {
         Step::Go => 0,
         Step::Hold => 1,
-        Step::KillAll => 2,
+        Step::KillProcess(_) => 2,
+        Step::KillAll => 3,
     };
     if rank(other) > rank(one) { other } else { one }
 }

@@ -11,6 +11,7 @@ use crate::trace::mapping::Mappings;
 use crate::trace::names::{Inode, Names};
 use crate::trace::resolve::{Descriptor, View, descriptor, inode, kind, stat_fd};
 use crate::tree::Top;
+use crate::watched::Watched;
 
 /// What a finished call gives.
 #[derive(Debug)]
@@ -35,8 +36,8 @@ pub(super) enum Done {
 /// Names, open files and outputs.
 #[derive(Debug)]
 pub(super) struct World {
-    /// The watched folder as the programs see it, without links.
-    pub(super) watched: PathBuf,
+    /// The watched folders as the programs see them, without links.
+    pub(super) watched: Watched,
     /// A path was longer than the kernel tells, so that nobody knows whether it is in the watched folder.
     pub(super) lost: Cell<bool>,
     /// The file system that it is on.

@@ -8,6 +8,7 @@ use super::{FileBytes, Node, NodeKind, Tree};
 
 mod bytes;
 
+pub(crate) use bytes::escaped;
 pub use bytes::{compare_bytes, compare_contents};
 
 /// One thing that is different at one path. Printed, it is one line, or a line and a short indented excerpt below;

@@ -16,6 +16,7 @@ mod snapshot;
 
 pub(crate) use acl::set_attribute;
 pub use content::{FileBytes, TooLong};
+pub(crate) use diff::escaped;
 pub use diff::{Change, Difference, compare_bytes, compare_contents, difference};
 pub(crate) use model::allocate;
 pub use model::{Inode, Misfit, Model, unaccounted};
@@ -118,6 +119,29 @@ impl Tree {
             (path.clone(), Node { hard_link: shared(node, identity), ..node.clone() })
         });
         Tree { nodes: with_names.collect() }
+    }
+
+    /// Puts another tree at a path, with the folders on the way to it; what was there before is gone.
+    pub fn graft(&mut self, path: &Path, other: Tree) {
+        let own = std::mem::take(&mut self.nodes);
+        let own = own.iter().filter(|(known, _)| !known.starts_with(path));
+        let top = other.nodes.get(Path::new(""));
+        let on_the_way = path.ancestors().skip(1).filter_map(|above| {
+            Some((above.to_owned(), Node { mode: 0o755, xattrs: BTreeMap::new(), ..top?.clone() }))
+        });
+        let grafted = other.nodes.iter().map(|(below, node)| match below.as_os_str().is_empty() {
+            true => (path.to_owned(), node.clone()),
+            false => (path.join(below), node.clone()),
+        });
+        let identity = |tree: usize, (path, node): (PathBuf, Node)| {
+            let of_one = node.hard_link.clone().ok_or_else(|| path.clone());
+            (path, node, (tree, of_one))
+        };
+        // Those of its own last: they stay as they are.
+        let entries = on_the_way.map(|entry| identity(0, entry));
+        let entries = entries.chain(grafted.map(|entry| identity(1, entry)));
+        let own = own.map(|(path, node)| identity(2, (path.clone(), node.clone())));
+        *self = Tree::from_identities(entries.chain(own));
     }
 
     /// The entry at a relative path, links not followed.

@@ -61,7 +61,9 @@ fn beyond_a_schema(found: &str, expected: &str) -> bool {
         || expected.starts_with("a name that no other")
         || expected.starts_with("one of `state`")
         || expected.starts_with("a folder, relative to")
+        || expected.starts_with("`folder` as well")
         || found == "the program's name is empty"
+        || found.ends_with("nor in a folder of `watch`")
 }
 
 /// What the later stations rely on and do not check again.

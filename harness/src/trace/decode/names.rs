@@ -75,7 +75,7 @@ fn rename_within(ask: &Ask<'_>, from: &Target, to: &Target, flags: u32) -> Pendi
         let mut done = vec![Done::Op(kind)];
         if whiteout
             && let Place::Watched(left) =
-                world.view(returned.tid).resolve(HERE, &world.watched.join(&old), false)
+                world.view(returned.tid).resolve(HERE, &world.watched.base.join(&old), false)
         {
             done.extend(made_node(&left, world));
         }

@@ -71,7 +71,7 @@ pub(super) fn count(number: usize, noun: &str) -> String {
 }
 
 /// Text with controls as escapes, and bytes that are no UTF-8 as `\xNN`.
-pub(super) fn escaped(bytes: &[u8]) -> String {
+pub(crate) fn escaped(bytes: &[u8]) -> String {
     let mut text = String::new();
     for chunk in bytes.utf8_chunks() {
         text += &visible(chunk.valid());

@@ -1,0 +1,123 @@
+//! What a person needs to see of a kill: the ops around it, and the state files before, after and as they were found.
+
+use super::cases::{Around, Cause, Evidence, said};
+use super::kill::{Ground, Killed};
+use super::process::called;
+use crate::judge::shape;
+use crate::op::{Event, Op, What};
+use crate::scenario::KillPoint;
+use crate::trace::describe;
+
+/// How many events before and after the crash point are told.
+const EVENTS_TOLD: usize = 6;
+/// After it fewer: most often the next one tells.
+const EVENTS_TOLD_AFTER: usize = 3;
+
+impl Killed {
+    pub(super) fn evidence(&self, ground: &Ground<'_>) -> Evidence {
+        let (done, rest) = (&self.trace.events[..self.at], self.rest(ground));
+        let told = done.iter().rev().filter(|event| is_telling(event)).take(EVENTS_TOLD);
+        let mut ops: Vec<String> = told.map(describe).collect();
+        ops.reverse();
+        let after = rest.iter().filter(|event| is_telling(event)).take(match self.point {
+            // They happened.
+            KillPoint::Process(..) => EVENTS_TOLD,
+            _ => EVENTS_TOLD_AFTER,
+        });
+        let outcome = self.after.as_ref().map(|after| &after.outcome);
+        Evidence {
+            before: Some(ground.before.clone()),
+            crashed: Some(self.left.clone()),
+            ended: outcome.map(|outcome| outcome.end.clone()),
+            ops,
+            ops_after: after.map(describe).collect(),
+            cause: Some(self.cause(ground, done, rest)),
+            around: self.around(),
+            said: outcome.map(|outcome| said(&outcome.finish)).unwrap_or_default(),
+        }
+    }
+
+    /// What came after the kill, or would have come. A run that was really killed whole has nothing more: then the
+    /// recording tells.
+    fn rest<'a>(&'a self, ground: &'a Ground<'_>) -> &'a [Event] {
+        let own = &self.trace.events[self.at..];
+        if !own.is_empty() || self.of_recovery || matches!(self.point, KillPoint::Process(..)) {
+            return own;
+        }
+        let last = self.trace.ops().last().map_or(0, |op| op.number);
+        let recorded = &ground.recording.trace.events;
+        let done =
+            recorded.iter().rposition(|event| op_of(event).is_some_and(|op| op.number <= last));
+        &recorded[done.map_or(0, |position| position + 1)..]
+    }
+
+    fn cause(&self, ground: &Ground<'_>, done: &[Event], rest: &[Event]) -> Cause {
+        let mut last = done.iter().filter_map(op_of).next_back();
+        let mut next = rest.iter().filter_map(op_of).find(|op| op.kind.changes());
+        let mut who = String::new();
+        match self.point {
+            // The op at which it lies was done in part.
+            KillPoint::Inside(..) => {
+                next = last;
+                last = done.iter().filter_map(op_of).rev().nth(1);
+            }
+            KillPoint::Process(number, nth) => {
+                who = called(&ground.recording.trace.events, number, nth);
+                next = None;
+            }
+            _ if self.power.is_some() => who = "the power".to_owned(),
+            _ if self.of_recovery => who = "the recovery".to_owned(),
+            _ => {}
+        }
+        let words = |op: &Op| format!("op {} ({})", op.number, named(op));
+        // Not the ops' numbers: what is written in pieces is of one cause.
+        let of_op = |op: &Op| match op.kind.path() {
+            Some(path) => format!("{} {}", op.kind.word(), shape(path)),
+            None => op.kind.word().to_owned(),
+        };
+        let kind = match self.point {
+            // Whoever it was that died there, that is what had been done.
+            KillPoint::Process(..) => format!("one {}", last.map(of_op).unwrap_or_default()),
+            _ => format!("{who} {}", next.map(of_op).unwrap_or_default()),
+        };
+        let (after, before) = (last.map(words), next.map(words));
+        Cause { kind, who, after, before }
+    }
+
+    /// The versions around the kill.
+    fn around(&self) -> Option<Around> {
+        let all = &self.versions.all;
+        let stood = all.iter().rposition(|version| version.at_event <= self.at)?;
+        let after = all[stood..].iter().find(|next| next.image != all[stood].image);
+        Some(Around {
+            before: all[stood].image.clone(),
+            after: after.map(|after| after.image.clone()),
+            found: self.survivor.clone(),
+        })
+    }
+}
+
+fn op_of(event: &Event) -> Option<&Op> {
+    match &event.what {
+        What::Op(op) => Some(op),
+        _ => None,
+    }
+}
+
+/// `write s.json`.
+fn named(op: &Op) -> String {
+    match op.kind.path() {
+        Some(path) if !path.as_os_str().is_empty() => {
+            format!("{} {}", op.kind.word(), path.display())
+        }
+        _ => op.kind.word().to_owned(),
+    }
+}
+
+/// Of the events around a crash point, those that tell a reader where it lies.
+fn is_telling(event: &Event) -> bool {
+    !matches!(
+        event.what,
+        What::Spawned { .. } | What::Executed { .. } | What::Ended { .. } | What::Read { .. }
+    )
+}
