@@ -54,7 +54,7 @@ complete its keys when its first line names the file:
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Try a program as it is, without a scenario, and report what survived
-    Check(CheckArgs),
+    Check(Box<CheckArgs>),
     /// Try scenarios, and report what survived
     Run(RunArgs),
     /// List scenarios: their faults, and what they prove

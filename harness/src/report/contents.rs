@@ -63,6 +63,7 @@ fn excerpts(rows: &[(&str, Content)]) -> Vec<String> {
             Content::Special => "(no file)".to_owned(),
             Content::Link(target) => format!("(a link to {})", target.display()),
             Content::Bytes(bytes) if bytes.is_empty() => "(empty)".to_owned(),
+            Content::Bytes(bytes) if bytes.is_zeros() => format!("({} NUL bytes)", bytes.len()),
             Content::Bytes(bytes) => match bytes.whole() {
                 Some(bytes) => excerpt(&bytes, start, room, fit),
                 None => format!("({} bytes)", bytes.len()),
