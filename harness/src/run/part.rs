@@ -158,7 +158,10 @@ fn judge(
         (Pending::Kills(kills), Some(controls)) => judge_kills(ground, kills, controls),
         (Pending::Power(cut), Some(controls)) => {
             let vouched = ground.vouched()?;
-            let judged = cut.killed.iter().map(|kill| kill.judge(ground, controls, &vouched));
+            let judged = cut
+                .killed
+                .iter()
+                .map(|kill| kill.judge(ground, controls, &controls.ends(&kill.versions), &vouched));
             let cases: Vec<Case> = judged.collect();
             notes.extend(ground.told(&cut, &cases, &fault.expect)?);
             Ok((cases, Confirmation::default()))
