@@ -40,14 +40,19 @@ impl Found {
 ///
 /// [`LabError`]; [`LabError::Scenario`] also where the program changes no file.
 pub fn check(scenario: &Scenario, settings: &Settings) -> Result<ScenarioResult, LabError> {
-    let begun = Instant::now();
     let processor = pool::processors()[0];
     let stage = Stage::new(scenario, settings, Some(processor))?;
+    stage.until_known(|| check_on(&stage, processor))
+}
+
+fn check_on(stage: &Stage<'_>, processor: usize) -> Result<ScenarioResult, LabError> {
+    let begun = Instant::now();
+    let (scenario, settings) = (stage.scenario, stage.settings());
     let before = stage.prepare()?;
     let given = !scenario.subject.state.is_empty();
     // Only reads tell a lock file from one that holds something.
-    let first = Rc::new(record(&stage, &before, !given)?);
-    let found = found_in(&stage, &first)?;
+    let first = Rc::new(record(stage, &before, !given)?);
+    let found = found_in(stage, &first)?;
     let state = if given { scenario.subject.state.clone() } else { found.state.clone() };
     if state.is_empty() {
         return Err(LabError::Scenario(changes_nothing(scenario)));
@@ -56,11 +61,16 @@ pub fn check(scenario: &Scenario, settings: &Settings) -> Result<ScenarioResult,
     let mut notes = vec![told(&found, given, scenario)];
     let mut runs = vec![(first, found)];
     if is_fresh {
-        let second = Rc::new(record(&stage, &runs[0].0.after, !given)?);
-        let found = found_in(&stage, &second)?;
-        runs.push((second, found));
+        match record(stage, &runs[0].0.after, !given) {
+            Err(LabError::Interrupted) => {}
+            second => {
+                let second = Rc::new(second?);
+                let found = found_in(stage, &second)?;
+                runs.push((second, found));
+            }
+        }
     }
-    let recoveries = Recoveries::new(&stage);
+    let recoveries = Recoveries::new(stage);
     let mut parts = Vec::new();
     let plan = &Plan::All;
     for (number, (run, found)) in (1..).zip(&runs) {
@@ -77,14 +87,18 @@ pub fn check(scenario: &Scenario, settings: &Settings) -> Result<ScenarioResult,
         let prefix = if is_fresh { format!("{number}:") } else { String::new() };
         for group in groups {
             let stage = stage.with_state(group.clone());
-            let mut part =
-                Part::begin(&stage, run.clone(), recoveries.seen_by(&stage), plan, settings.jobs)?;
+            let recoveries = recoveries.seen_by(&stage);
+            let mut part = match Part::begin(&stage, run.clone(), recoveries, plan, settings.jobs) {
+                // What came before it is known.
+                Err(LabError::Interrupted) if !parts.is_empty() => break,
+                part => part?,
+            };
             part.about = about(number, is_fresh, given, &group);
             part.prefix = prefix.clone();
             parts.push(part);
         }
     }
-    let mut finished = finish(&stage, parts, plan, &mut Alone(processor))?;
+    let mut finished = finish(stage, parts, plan, &mut Alone(processor))?;
     finished.add_notes(notes);
     Ok(finished.result(scenario, begun.elapsed()))
 }
