@@ -87,7 +87,8 @@ impl<'a> Recoveries<'a> {
         Ok(outcome)
     }
 
-    /// Runs the recovery on all of these trees, `jobs` at a time, each in a sandbox of its own.
+    /// Runs the recovery on all of these trees, `jobs` at a time, each in a sandbox of its own, or on as many as it comes
+    /// to before it is told to stop.
     ///
     /// # Errors
     ///
@@ -100,11 +101,14 @@ impl<'a> Recoveries<'a> {
         progress.plan(todo.len());
         let jobs = jobs.min(todo.len());
         if jobs < 2 || !self.stage.has_fixed_place() {
-            return todo.iter().try_for_each(|(hash, tree)| {
-                self.on_known(*hash, tree)?;
+            for (hash, tree) in todo {
+                match self.on_known(*hash, tree) {
+                    Err(LabError::Interrupted) => break,
+                    outcome => drop(outcome?),
+                }
                 progress.done();
-                Ok(())
-            });
+            }
+            return Ok(());
         }
         let next = AtomicUsize::new(0);
         let (command, stage) = (self.command(), self.stage.like());
@@ -112,7 +116,10 @@ impl<'a> Recoveries<'a> {
             let stage = stage.another(job)?;
             let mut done = Vec::new();
             while let Some((hash, tree)) = todo.get(next.fetch_add(1, Ordering::Relaxed)) {
-                done.push((*hash, stage.outcome(command, tree)?));
+                match stage.outcome(command, tree) {
+                    Err(LabError::Interrupted) => break,
+                    outcome => done.push((*hash, outcome?)),
+                }
                 stage.settings().progress.done();
             }
             Ok(done)

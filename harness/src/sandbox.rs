@@ -7,7 +7,10 @@
 //! the view, so that they meet in `/tmp` and on the loopback, and two sandboxes share nothing.
 //!
 //! Root gets mount and network namespaces alone; others get a user namespace besides, in which they are who they
-//! were. Where neither works (see [`Capabilities`]) the sandbox is just the folder.
+//! were. Where neither works (see [`Capabilities`]) the sandbox is just the folder, and it is the tracer that refuses
+//! writes elsewhere; programs that run untraced ([`Sandbox::command`]) are kept from nothing then.
+//!
+//! A work folder can lie over another one ([`SandboxOptions::over`]), so that nothing has to be copied.
 //!
 //! What a sandbox does not do: it does not stop a subject that runs as root and wants out, it does not hide sockets
 //! of services that lie in the file system, and a program that only looks sees the whole machine.
@@ -26,18 +29,22 @@ use nix::errno::Errno;
 use nix::sched::{CloneFlags, setns};
 
 use crate::sys;
+use crate::trace::Fence;
 use crate::tree::{self, SnapshotError, Tree};
 use crate::watched::Watched;
 
 mod capabilities;
 mod clean;
 mod layout;
+mod over;
 pub(crate) mod probe;
 mod stale;
 mod view;
 
-pub use capabilities::{Capabilities, Way, capabilities};
+pub use capabilities::{Capabilities, Way, capabilities, overlay};
 use layout::Layout;
+pub use over::Lower;
+pub(crate) use view::holds_mounts;
 use view::{Failed, View};
 
 /// What a sandbox is made of.
@@ -54,6 +61,9 @@ pub struct SandboxOptions {
     /// Folders below `seen_at` that programs see as they really are, read-only, and that are empty in the work folder.
     /// Relative; only with namespaces.
     pub shown: Vec<PathBuf>,
+    /// The folder that the work folder lies over, instead of being empty; only with namespaces, and where
+    /// [`overlay`] works. `seen_at` is where it is.
+    pub over: Option<Arc<Lower>>,
     /// Files and folders that stay visible (read-only) though they lie below a path that the sandbox hides.
     pub keep_visible: Vec<PathBuf>,
     /// The subject may use the network.
@@ -156,7 +166,7 @@ impl Sandbox {
         })
     }
 
-    /// The work folder as the lab sees it.
+    /// The work folder as the lab sees it; where it lies over another, what was changed.
     pub fn work(&self) -> &Path {
         &self.layout.work
     }
@@ -193,7 +203,7 @@ impl Sandbox {
                 self.capabilities.why.join("; ")
             };
             found.push(format!(
-                "no namespaces ({why}): writes outside of the work folder are not stopped, /tmp and the network are shared"
+                "no namespaces ({why}): programs run in a copy of their folder at another path, /tmp and the network are shared"
             ));
         } else if !self.capabilities.network && !self.options.network {
             found.push(format!(
@@ -202,6 +212,16 @@ impl Sandbox {
             ));
         }
         found
+    }
+
+    /// What the tracer has to do where there are no namespaces.
+    pub(crate) fn fence(&self) -> Option<Fence> {
+        let canonical = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+        (self.capabilities.way == Way::Plain).then(|| Fence {
+            original: self.options.seen_at.as_deref().map(canonical),
+            copy: self.layout.work.clone(),
+            open: layout::PRIVATE.iter().map(Path::new).map(canonical).collect(),
+        })
     }
 
     /// What the child between fork and exec has to do.
@@ -230,15 +250,23 @@ impl Sandbox {
     ///
     /// [`SnapshotError`] with the path that could not be removed or written.
     pub fn fill(&self, tree: &Tree) -> Result<(), SnapshotError> {
-        self.reset().map_err(|error| SnapshotError {
+        let failed = |error: SandboxError| SnapshotError {
             what: "reset the sandbox at",
             source: io::Error::new(
                 error.source.kind(),
                 format!("{}: {}", error.what, error.source),
             ),
             path: error.path,
-        })?;
-        tree::write_out(tree, self.work())
+        };
+        let Some(lower) = &self.options.over else {
+            self.reset().map_err(failed)?;
+            return tree::write_out(tree, self.work());
+        };
+        // What is mounted must not be changed from below: it is filled first, and mounted then.
+        *self.view() = None;
+        self.layout.empty().map_err(failed)?;
+        lower.write(tree, self.work())?;
+        self.renew_view().map_err(failed)
     }
 
     /// What is in the work folder now.
@@ -247,7 +275,15 @@ impl Sandbox {
     ///
     /// [`SnapshotError`] with the path that could not be read.
     pub fn snapshot(&self) -> Result<Tree, SnapshotError> {
-        tree::read_own(self.work())
+        match &self.options.over {
+            Some(lower) => lower.read(self.work()),
+            None => tree::read_own(self.work()),
+        }
+    }
+
+    /// The files (all that is no folder) of the work folder that trees hold, relative to it, where these are not all.
+    pub(crate) fn files(&self) -> Option<Vec<PathBuf>> {
+        self.options.over.as_ref().map(|_| over::files(self.work()))
     }
 
     /// Makes it as new for the next case, which is much cheaper than a new one: empties all of its folders, and
@@ -257,13 +293,22 @@ impl Sandbox {
     ///
     /// [`SandboxError`] with the path and the step.
     pub fn reset(&self) -> Result<(), SandboxError> {
-        self.layout.empty()?;
-        let mut view = self.view();
-        // Ports may be in use for a while after their program has ended.
-        if view.as_ref().is_some_and(|view| view.has_sockets()) {
-            *view = make_view(&self.options, &self.capabilities, &self.layout)
-                .map_err(|(_, error)| error)?;
+        if self.options.over.is_some() {
+            *self.view() = None;
+            self.layout.empty()?;
+            return self.renew_view();
         }
+        self.layout.empty()?;
+        // Ports may be in use for a while after their program has ended.
+        if self.view().as_ref().is_some_and(|view| view.has_sockets()) {
+            self.renew_view()?;
+        }
+        Ok(())
+    }
+
+    fn renew_view(&self) -> Result<(), SandboxError> {
+        let view = make_view(&self.options, &self.capabilities, &self.layout);
+        *self.view() = view.map_err(|(_, error)| error)?;
         Ok(())
     }
 

@@ -63,5 +63,8 @@ pub struct End {
     pub elapsed: Duration,
 }
 
+/// No file may grow beyond this, in bytes: as much as a tree may hold.
+pub const FILE_BYTES_MAX: u64 = crate::tree::BYTES_MAX;
+
 /// Output beyond this many bytes a stream is thrown away, and said so.
 pub const OUTPUT_LIMIT: usize = 1 << 20;

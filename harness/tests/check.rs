@@ -196,23 +196,3 @@ fn what_cannot_be_tried_says_why() {
     let (code, said) = folder.check(&["--state", "t.json"], IN_PLACE);
     assert!(code == 2 && said.contains("never changes its state (t.json)"), "{said}");
 }
-
-#[test]
-fn a_folder_that_is_too_large_is_seen_as_it_is() {
-    let folder = Folder::with(&[("s.json", "5")]);
-    fs::create_dir(folder.path().join("large")).unwrap();
-    fs::write(folder.path().join("large/names"), "there").unwrap();
-    let file = fs::File::create(folder.path().join("large/holes")).unwrap();
-    file.set_len(100 << 20).unwrap();
-    let line = format!("grep -q there large/names && {REPLACED}");
-    let (code, said) = folder.check(&["--state", "s.json"], &line);
-    if said.contains("no namespaces") {
-        eprintln!("skipped: a folder can be shown in its place only with namespaces");
-        return;
-    }
-    assert_eq!(code, 0, "{said}");
-    assert!(said.contains("note large is large: the program sees it as it is"), "{said}");
-    let (code, said) = folder.check(&[], "echo 6 > s.json; echo x > large/new");
-    assert!(code == 2 && said.contains("Read-only file system"), "{said}");
-    assert!(!folder.path().join("large/new").exists());
-}

@@ -246,7 +246,13 @@ fn tell(
     let all = |reporter: &mut dyn Reporter| {
         reporter.event(Event::Begun { scenarios: 1 });
         match result {
-            Ok(result) => reporter.event(Event::Ended { scenario, result }),
+            Ok(result) => {
+                reporter.event(Event::Ended { scenario, result });
+                if crate::interrupt::is_requested() {
+                    let error = &LabError::Interrupted;
+                    reporter.event(Event::Failed { scenario: Some(scenario), error });
+                }
+            }
             Err(error) => reporter.event(Event::Failed { scenario: Some(scenario), error }),
         }
         reporter.event(Event::Done);

@@ -178,10 +178,12 @@ fn namespaces() -> [Check; 3] {
 }
 
 fn overlay() -> Check {
-    let remedy = "nothing needs to be done: files are copied instead";
+    let remedy =
+        "nothing needs to be done: of a large folder, a part is copied and the rest is read-only";
+    let tried = sandbox::overlay().clone().map_err(io::Error::other);
     Check::tried(
         "overlay",
-        probe::overlay().map(|()| "in a user namespace".into()),
+        tried.map(|()| "large folders are laid over".into()),
         Found::Limited,
         remedy,
     )
@@ -196,7 +198,9 @@ fn sandboxes() -> Check {
         remedy: Some("see the namespaces above".into()),
     };
     match capabilities.way {
-        Way::Plain => why("a folder alone: writes outside of it are not stopped"),
+        Way::Plain => {
+            why("copies of folders, at other paths: programs must use relative paths, or {dir}")
+        }
         _ if !capabilities.network => why("the network is shared"),
         Way::Root => Check::ok("sandbox", "namespaces of root"),
         Way::UserNamespace => Check::ok("sandbox", "a user namespace"),

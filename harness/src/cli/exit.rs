@@ -26,8 +26,9 @@ impl From<crate::run::LabError> for Code {
     fn from(error: crate::run::LabError) -> Code {
         match error {
             crate::run::LabError::Scenario(_) => Code::Wrong,
-            crate::run::LabError::Missing(_) | crate::run::LabError::Lab(_) => Code::NotMeasured,
-            crate::run::LabError::Interrupted => Code::Fault,
+            crate::run::LabError::Missing(_)
+            | crate::run::LabError::Lab(_)
+            | crate::run::LabError::Interrupted => Code::NotMeasured,
         }
     }
 }

@@ -48,6 +48,10 @@ fn print(plan: &RecordPlan, recording: &Recording, out: &mut Output<'_>) -> Code
         output::complain(what);
     }
     let end = &recording.trace.ends[0];
+    if crate::interrupt::is_requested() {
+        output::complain(&format!("{}: this is what it did until then", LabError::Interrupted));
+        return LabError::Interrupted.into();
+    }
     if !end.exit.success() {
         output::complain(&format!("the subject ended with {}", end.exit));
         return Code::Wrong;

@@ -189,7 +189,8 @@ impl<W: Write> Reporter for Terminal<W> {
                 self.summary.add_error(error, &self.strictness);
                 let mark = self.palette.bad("STOP");
                 let row = format!("{mark} {:40} not tried to its end\n", scenario.name);
-                self.rows.insert(scenario.name.clone(), row);
+                // Below what is known of it, if there is something.
+                self.rows.entry(scenario.name.clone()).or_default().push_str(&row);
                 self.stopped += 1;
             }
             Event::Failed { scenario, error } => {

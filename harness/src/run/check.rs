@@ -41,15 +41,20 @@ impl Found {
 ///
 /// [`LabError`]; [`LabError::Scenario`] also where the program changes no file.
 pub fn check(scenario: &Scenario, settings: &Settings) -> Result<ScenarioResult, LabError> {
-    let begun = Instant::now();
-    settings.progress.begin(1);
     let processor = pool::processors()[0];
     let stage = Stage::new(scenario, settings, Some(processor))?;
+    stage.until_known(|| check_on(&stage, processor))
+}
+
+fn check_on(stage: &Stage<'_>, processor: usize) -> Result<ScenarioResult, LabError> {
+    let begun = Instant::now();
+    let (scenario, settings) = (stage.scenario, stage.settings());
+    settings.progress.begin(1);
     let before = stage.prepare()?;
     let given = !scenario.subject.state.is_empty();
     // Only reads tell a lock file from one that holds something.
-    let first = Rc::new(record(&stage, &before, !given)?);
-    let found = found_in(&stage, &first)?;
+    let first = Rc::new(record(stage, &before, !given)?);
+    let found = found_in(stage, &first)?;
     let state = if given { scenario.subject.state.clone() } else { found.state.clone() };
     if state.is_empty() {
         return Err(LabError::Scenario(changes_nothing(scenario)));
@@ -59,11 +64,16 @@ pub fn check(scenario: &Scenario, settings: &Settings) -> Result<ScenarioResult,
     let (first_found, mut how) = (found.clone(), if given { How::Given } else { How::Singly });
     let mut runs = vec![(first, found)];
     if is_fresh {
-        let second = Rc::new(record(&stage, &runs[0].0.after, !given)?);
-        let found = found_in(&stage, &second)?;
-        runs.push((second, found));
+        match record(stage, &runs[0].0.after, !given) {
+            Err(LabError::Interrupted) => {}
+            second => {
+                let second = Rc::new(second?);
+                let found = found_in(stage, &second)?;
+                runs.push((second, found));
+            }
+        }
     }
-    let recoveries = Recoveries::new(&stage);
+    let recoveries = Recoveries::new(stage);
     let mut parts = Vec::new();
     let plan = &Plan::All;
     for (number, (run, found)) in (1..).zip(&runs) {
@@ -80,8 +90,8 @@ pub fn check(scenario: &Scenario, settings: &Settings) -> Result<ScenarioResult,
         let prefix = if is_fresh { format!("{number}:") } else { String::new() };
         let judged = |group: Vec<PathBuf>| {
             let stage = stage.with_state(group.clone());
-            let mut part =
-                Part::begin(&stage, run.clone(), recoveries.seen_by(&stage), plan, settings.jobs)?;
+            let recoveries = recoveries.seen_by(&stage);
+            let mut part = Part::begin(&stage, run.clone(), recoveries, plan, settings.jobs)?;
             part.about = about(number, is_fresh, given, &group);
             part.prefix = prefix.clone();
             Ok(part)
@@ -89,6 +99,8 @@ pub fn check(scenario: &Scenario, settings: &Settings) -> Result<ScenarioResult,
         let earlier = parts.len();
         for group in groups {
             match judged(group) {
+                // What came before it is known.
+                Err(LabError::Interrupted) if !parts.is_empty() => break,
                 // One of them is perhaps nothing without the others, such as an index and what it is of.
                 Err(LabError::Scenario(why)) if !given && found.state.len() > 1 => {
                     let set = judged(found.state.clone());
@@ -101,7 +113,7 @@ pub fn check(scenario: &Scenario, settings: &Settings) -> Result<ScenarioResult,
             }
         }
     }
-    let mut finished = finish(&stage, parts, plan, &mut Alone(processor))?;
+    let mut finished = finish(stage, parts, plan, &mut Alone(processor))?;
     notes.insert(0, told(&first_found, how, scenario));
     finished.add_notes(notes);
     Ok(finished.result(scenario, begun.elapsed()))

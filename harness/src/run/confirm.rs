@@ -55,8 +55,12 @@ impl Ground<'_> {
         let mut confirmation = Confirmation::default();
         for position in chosen(kills, others) {
             let kill = &kills[position].0;
+            let like = match self.compare(kill) {
+                Err(LabError::Interrupted) => break,
+                like => like?,
+            };
             confirmation.tried += 1;
-            match self.compare(kill)? {
+            match like {
                 Like::Same => confirmation.confirmed += 1,
                 Like::ButForChance => {
                     confirmation.confirmed += 1;

@@ -95,12 +95,18 @@ impl Ground<'_> {
         let familiar = self.familiar()?;
         let mut afters: HashMap<Hash, Arc<After>> = HashMap::new();
         for (hash, tree) in trees {
-            afters.insert(*hash, Arc::new(self.recover(*hash, tree, &familiar)?));
+            match self.recover(*hash, tree, &familiar) {
+                Err(LabError::Interrupted) => break,
+                after => _ = afters.insert(*hash, Arc::new(after?)),
+            }
         }
         for kill in killed {
             kill.after = afters.get(&kill.hash).cloned().filter(|_| kill.unseen.is_none());
             if let Some(after) = &kill.after {
                 kill.check_failed = self.recoveries.check(&after.outcome.end, &kill.marks)?;
+            }
+            if kill.after.is_none() && crate::interrupt::is_requested() {
+                kill.unseen.get_or_insert("interrupted before its recovery was over".to_owned());
             }
         }
         Ok(())
@@ -112,6 +118,9 @@ impl Ground<'_> {
     ///
     /// As [`derive`](Self::derive).
     pub fn vouched(&self) -> Result<Vec<Outcome>, LabError> {
+        if crate::interrupt::is_requested() {
+            return Ok(Vec::new());
+        }
         let (before, events) = (&self.recording.before, &self.recording.trace.events);
         let ops = vouched(before, events, &self.stage.state, self.versions)
             .map_err(|misfit| self.does_not_fit(&misfit))?;

@@ -30,7 +30,7 @@ pub fn heavy_folders(folder: &Path, state: &[PathBuf]) -> Vec<PathBuf> {
             continue;
         }
         let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
-        let size = if is_folder { size_of(&entry.path()) } else { of_file(&entry) };
+        let size = if is_folder { size_of(&entry.path(), BUDGET) } else { of_file(&entry) };
         rest = Size { bytes: rest.bytes + size.bytes, entries: rest.entries + size.entries };
         if is_folder {
             sizes.push((size, name));
@@ -48,8 +48,16 @@ pub fn heavy_folders(folder: &Path, state: &[PathBuf]) -> Vec<PathBuf> {
     heavy
 }
 
-/// What is below a folder, as far as it matters: more than the budget is not counted to its end.
-fn size_of(folder: &Path) -> Size {
+/// Up to here a copy costs no more than an overlay, which takes namespaces of its own for every case.
+const COPIED: Size = Size { bytes: 1 << 20, entries: 100 };
+
+/// Whether it pays to lay work folders over a folder instead of copying it.
+pub fn is_large(folder: &Path) -> bool {
+    size_of(folder, COPIED).exceeds(COPIED)
+}
+
+/// What is below a folder, as far as it matters: more than `enough` is not counted to its end.
+fn size_of(folder: &Path, enough: Size) -> Size {
     let mut size = Size { bytes: 0, entries: 1 };
     let mut folders = vec![folder.to_owned()];
     while let Some(folder) = folders.pop() {
@@ -60,7 +68,7 @@ fn size_of(folder: &Path) -> Size {
                 folders.push(entry.path());
             }
         }
-        if size.exceeds(BUDGET) {
+        if size.exceeds(enough) {
             break;
         }
     }

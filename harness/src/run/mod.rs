@@ -30,7 +30,11 @@ pub use scenario::{FaultResult, Pause, Plan, ScenarioResult, run_scenario, try_s
 pub use stage::Stage;
 pub(crate) use stage::show;
 
+use std::path::Path;
+
 use crate::progress::Progress;
+use crate::recording::Trace;
+use crate::subject::{End, Exit, FILE_BYTES_MAX};
 
 /// How to run, whatever is run.
 #[derive(Debug, Clone)]
@@ -89,18 +93,40 @@ pub enum LabError {
 
 impl LabError {
     /// A program that must succeed without any fault did not: how it ended, and the last that it said.
-    fn failed(file: &std::path::Path, what: &str, end: &crate::subject::End) -> LabError {
-        let mut text = format!("{}: {what} fails without any fault: {}", file.display(), end.exit);
-        if end.exit == crate::subject::Exit::TimedOut {
-            text +=
-                &format!(" after {:.0} s, the scenario's `time-limit`", end.elapsed.as_secs_f64());
-        }
-        for line in crate::judge::last_lines(end, 6) {
-            let line: String = line.chars().take(400).collect();
-            text += &format!("\n    {line}");
-        }
-        LabError::Scenario(text)
+    fn failed(file: &Path, what: &str, end: &End) -> LabError {
+        LabError::Scenario(failure(file, what, end))
     }
+
+    /// The same, with what the lab did to the run.
+    fn failed_in(file: &Path, what: &str, trace: &Trace) -> LabError {
+        let gaps = trace.gaps.iter().map(|gap| format!("\n    not seen: {}", gap.what));
+        LabError::Scenario(failure(file, what, &trace.ends[0]) + &gaps.collect::<String>())
+    }
+}
+
+fn failure(file: &Path, what: &str, end: &End) -> String {
+    let mut text = format!("{}: {what} fails without any fault: {}", file.display(), end.exit);
+    if end.exit == Exit::TimedOut {
+        let seconds = end.elapsed.as_secs_f64();
+        text += &format!(" after {seconds:.0} s (`--time-limit`, in a scenario `time-limit`)");
+    }
+    if outgrew(end) {
+        text += &format!("; the lab lets no file grow beyond {} MiB", FILE_BYTES_MAX >> 20);
+    }
+    for line in crate::judge::last_lines(end, 6) {
+        let line: String = line.chars().take(400).collect();
+        text += &format!("\n    {line}");
+    }
+    text
+}
+
+/// The program wanted a file to be larger than the lab allows.
+fn outgrew(end: &End) -> bool {
+    // What the kernel says of it, and what a shell says of a program that the kernel ended.
+    const SAID: [&str; 2] = ["File too large", "File size limit exceeded"];
+    let text = [&end.stdout, &end.stderr].map(|bytes| String::from_utf8_lossy(bytes));
+    end.exit == Exit::Signal(libc::SIGXFSZ)
+        || SAID.iter().any(|said| text.iter().any(|text| text.contains(said)))
 }
 
 impl From<crate::sandbox::SandboxError> for LabError {
@@ -119,6 +145,11 @@ impl From<crate::trace::TraceError> for LabError {
     fn from(error: crate::trace::TraceError) -> Self {
         match &error {
             crate::trace::TraceError::Spawn { .. } => LabError::Scenario(error.to_string()),
+            crate::trace::TraceError::Strayed { .. } => LabError::Lab(format!(
+                "{error}, and without namespaces the lab can show its copy of the folder only at a path of its own: \
+                 let the program use paths relative to the folder, or write {{dir}} for the folder in its arguments, \
+                 or allow namespaces (`crashlab doctor` says how)"
+            )),
             crate::trace::TraceError::Unavailable { .. } => {
                 LabError::Lab(format!("{error}; `crashlab doctor` says what this machine lacks"))
             }

@@ -6,19 +6,21 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Instant;
 
+use super::LabError;
 use super::cases::Case;
 use super::confirm::Confirmation;
 use super::controls::{FirstRound, more_versions};
 use super::damage::{Damaged, damage};
+use super::derive::Run;
 use super::kill::{Ground, Killed};
 use super::overlap::{Overlapped, overlap};
 use super::plain::{alert, idle};
 use super::power::PowerCut;
 use super::scenario::{FaultResult, Plan, crossed};
 use super::stage::Stage;
-use super::{LabError, check_interrupt};
 use crate::fault::damage::Damage;
 use crate::fault::kill::{PLACES_IN_WRITE_MAX, bounded};
+use crate::interrupt::is_requested;
 use crate::judge::{
     Content, Controls, Ends, Promises, Verdict, Version, Versions, metadata_changes, versions,
 };
@@ -91,7 +93,9 @@ impl<'a> Part<'a> {
         };
         let (mut controls, mut notes) = (part.controls.take(), std::mem::take(&mut part.notes));
         for fault in &scenario.faults {
-            check_interrupt()?;
+            if is_requested() {
+                break;
+            }
             let tried = try_fault(&part.ground(), fault, plan, controls.as_mut(), &mut notes)?;
             part.pending.push(tried);
         }
@@ -137,7 +141,7 @@ impl<'a> Part<'a> {
                 kind: fault.kind.word(),
                 about: self.about.clone(),
                 expect: fault.expect.clone(),
-                partial: !matches!(plan, Plan::All),
+                partial: !matches!(plan, Plan::All) || is_requested(),
                 cases,
                 confirmation,
             });
@@ -263,21 +267,34 @@ fn judge_kills(
             judged.push((kill, case.verdict.clone()));
             cases.push(case);
         }
-        if depth >= ground.stage.scenario.recovery.depth {
+        if depth >= ground.stage.scenario.recovery.depth || is_requested() {
             break;
         }
         level = Vec::new();
         for run in ground.recoveries_of(&grades)? {
-            let (before, like) = (run.before(), &ground.recording.after);
-            more_versions(controls, ground.recoveries, before, like, run.own_versions())?;
-            level.extend(ground.derive(&run, ground.every_place(&run)?, &mut known)?);
+            match killed_in_turn(ground, &run, controls, &mut known) {
+                Err(LabError::Interrupted) => break,
+                kills => level.extend(kills?),
+            }
         }
     }
-    let confirmation = match settings.live {
+    let confirmation = match settings.live || is_requested() {
         true => Confirmation::default(),
         false => ground.confirm(&judged, settings.confirm)?,
     };
     Ok((cases, confirmation))
+}
+
+/// The kills of a recovery.
+fn killed_in_turn(
+    ground: &Ground<'_>,
+    run: &Run,
+    controls: &mut Controls,
+    known: &mut HashSet<[u8; 32]>,
+) -> Result<Vec<Killed>, LabError> {
+    let (before, like) = (run.before(), &ground.recording.after);
+    more_versions(controls, ground.recoveries, before, like, run.own_versions())?;
+    ground.derive(run, ground.every_place(run)?, known)
 }
 
 fn try_fault(

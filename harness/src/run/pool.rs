@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::scenario::{Pause, Plan, run_scenario};
 use super::stage::Stage;
-use super::{LabError, Settings};
+use super::{LabError, Settings, check_interrupt};
 use crate::report::{Event, Reporter};
 use crate::scenario::Scenario;
 
@@ -68,7 +68,9 @@ fn one(
 ) -> Result<super::ScenarioResult, LabError> {
     let mut seat = slots.take();
     let stage = Stage::new(scenario, settings, Some(seat.processor))?;
-    run_scenario(&stage, plan, 1, &mut seat)
+    let result = run_scenario(&stage, plan, 1, &mut seat)?;
+    check_interrupt()?;
+    Ok(result)
 }
 
 /// The processors that this thread may run on, at least one: in a container they need not begin with 0.

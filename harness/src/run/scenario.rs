@@ -10,7 +10,7 @@ use super::confirm::Confirmation;
 use super::controls::CONTROLS_APART;
 use super::part::Part;
 use super::stage::{Stage, show};
-use super::{LabError, Settings};
+use super::{LabError, Settings, check_interrupt};
 use crate::judge::{Grade, Word};
 use crate::op::{Event, What};
 use crate::recording::Recording;
@@ -170,13 +170,15 @@ pub fn run_scenario(
     jobs: usize,
     pause: &mut dyn Pause,
 ) -> Result<ScenarioResult, LabError> {
-    let begun = Instant::now();
-    let before = stage.prepare()?;
-    let recording = Rc::new(record(stage, &before, false)?);
-    let recoveries = Recoveries::new(stage);
-    let part = Part::begin(stage, recording, recoveries, plan, jobs)?;
-    let finished = finish(stage, vec![part], plan, pause)?;
-    Ok(finished.result(stage.scenario, begun.elapsed()))
+    stage.until_known(|| {
+        let begun = Instant::now();
+        let before = stage.prepare()?;
+        let recording = Rc::new(record(stage, &before, false)?);
+        let recoveries = Recoveries::new(stage);
+        let part = Part::begin(stage, recording, recoveries, plan, jobs)?;
+        let finished = finish(stage, vec![part], plan, pause)?;
+        Ok(finished.result(stage.scenario, begun.elapsed()))
+    })
 }
 
 /// What parts came to, one after another.
@@ -217,7 +219,8 @@ pub(super) fn finish(
     pause: &mut dyn Pause,
 ) -> Result<Finished, LabError> {
     let waiting = parts.iter().filter(|part| part.waits());
-    if let Some(last) = waiting.map(|part| part.controlled).max() {
+    let last = waiting.map(|part| part.controlled).max();
+    if let Some(last) = last.filter(|_| !crate::interrupt::is_requested()) {
         stage.pin_to(pause.pause(CONTROLS_APART.saturating_sub(last.elapsed())));
     }
     let mut finished = Finished::default();
@@ -232,10 +235,11 @@ pub(super) fn finish(
 
 pub(super) fn record(stage: &Stage<'_>, before: &Tree, reads: bool) -> Result<Recording, LabError> {
     let recording = stage.record(before, reads)?;
-    let end = &recording.trace.ends[0];
-    if !end.exit.success() {
+    check_interrupt()?;
+    let trace = &recording.trace;
+    if !trace.ends[0].exit.success() {
         let what = format!("the subject {}", show(&stage.scenario.subject.command));
-        let failed = LabError::failed(&stage.scenario.file, &what, end);
+        let failed = LabError::failed_in(&stage.scenario.file, &what, trace);
         return Err(match crossed(&recording, stage) {
             Some(why) => LabError::Scenario(format!("{failed}\n{why}")),
             None => failed,

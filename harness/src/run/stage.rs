@@ -8,12 +8,13 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::heavy::heavy_folders;
+use super::heavy::{heavy_folders, is_large};
 use super::needs::{look_for_programs, search_path};
 use super::{LabError, Settings, check_interrupt};
 use crate::judge::{Outcome, Promises, State, overwritten_unread};
+use crate::op::What;
 use crate::recording::{Recording, Trace};
-use crate::sandbox::{Sandbox, SandboxOptions};
+use crate::sandbox::{self, Lower, Sandbox, SandboxOptions};
 use crate::scenario::{CommandLine, Scenario};
 use crate::subject::{End, Program};
 use crate::trace::{Budget, Director, Options, TraceError, Undisturbed};
@@ -34,6 +35,8 @@ pub struct Stage<'a> {
     pub state: State,
     /// Folders that are too large to be copied: programs see them as they are.
     shown: Vec<PathBuf>,
+    /// The folder that its sandbox lies over, where that is too large to be copied.
+    over: Option<Arc<Lower>>,
     sandbox: Rc<Sandbox>,
     settings: Settings,
     pin: Rc<Cell<Option<usize>>>,
@@ -44,6 +47,7 @@ pub struct Stage<'a> {
 pub struct Like<'a> {
     scenario: &'a Scenario,
     state: Vec<PathBuf>,
+    over: Option<Arc<Lower>>,
     settings: Settings,
     pin: bool,
 }
@@ -57,7 +61,8 @@ impl<'a> Like<'a> {
     pub fn another(&self, number: usize) -> Result<Stage<'a>, LabError> {
         let processors = super::pool::processors();
         let processor = processors[number % processors.len()];
-        let stage = Stage::new(self.scenario, &self.settings, self.pin.then_some(processor))?;
+        let pin = self.pin.then_some(processor);
+        let stage = Stage::over(self.scenario, &self.settings, pin, self.over.clone())?;
         Ok(stage.with_state(self.state.clone()))
     }
 }
@@ -73,13 +78,37 @@ impl<'a> Stage<'a> {
         settings: &Settings,
         pin: Option<usize>,
     ) -> Result<Stage<'a>, LabError> {
+        let subject = &scenario.subject;
+        let large = subject.folder.as_deref().filter(|folder| {
+            subject.files.is_none()
+                && subject.watch.is_empty()
+                && !settings.plain
+                && is_large(folder)
+                && !sandbox::holds_mounts(folder)
+                && sandbox::overlay().is_ok()
+        });
+        let over = large.map(|folder| Arc::new(Lower::new(folder, &subject.state)));
+        Stage::over(scenario, settings, pin, over)
+    }
+
+    fn over(
+        scenario: &'a Scenario,
+        settings: &Settings,
+        pin: Option<usize>,
+        over: Option<Arc<Lower>>,
+    ) -> Result<Stage<'a>, LabError> {
         let watched = scenario.subject.watched();
         let mut keep_visible = folders_in_use(scenario);
         if let Some(watched) = &watched {
             // What lies in these folders, their copies show.
             keep_visible.retain(|visible| watched.relative(visible).is_none());
         }
-        let shown = watched.as_ref().map(|watched| shown(scenario, watched)).unwrap_or_default();
+        let plain = settings.plain;
+        let is_plain = plain || sandbox::capabilities().way == sandbox::Way::Plain;
+        let shown = match &watched {
+            Some(watched) if over.is_none() && !is_plain => shown(scenario, watched),
+            _ => Vec::new(),
+        };
         let watched = watched.unwrap_or_default();
         let several = watched.parts.iter().any(|part| !part.as_os_str().is_empty());
         let options = SandboxOptions {
@@ -87,9 +116,10 @@ impl<'a> Stage<'a> {
             parts: if several { watched.parts } else { Vec::new() },
             current: watched.current,
             shown: shown.clone(),
+            over: over.clone(),
             keep_visible,
             network: scenario.subject.network,
-            plain: settings.plain,
+            plain,
         };
         let sandbox = Rc::new(Sandbox::new(&options)?);
         let state = State {
@@ -98,7 +128,7 @@ impl<'a> Stage<'a> {
             volatile: scenario.subject.volatile.clone(),
         };
         let pin = Rc::new(Cell::new(pin.filter(|_| settings.pin)));
-        Ok(Stage { scenario, shown, state, sandbox, settings: settings.clone(), pin })
+        Ok(Stage { scenario, shown, over, state, sandbox, settings: settings.clone(), pin })
     }
 
     /// The same sandbox with other state files.
@@ -106,6 +136,7 @@ impl<'a> Stage<'a> {
         Stage {
             scenario: self.scenario,
             shown: self.shown.clone(),
+            over: self.over.clone(),
             state: State { paths, ..self.state.clone() },
             sandbox: self.sandbox.clone(),
             settings: self.settings.clone(),
@@ -128,6 +159,7 @@ impl<'a> Stage<'a> {
         Like {
             scenario: self.scenario,
             state: self.state.paths.clone(),
+            over: self.over.clone(),
             settings: self.settings.clone(),
             pin: self.pin.get().is_some(),
         }
@@ -157,19 +189,24 @@ impl<'a> Stage<'a> {
     pub fn prepare(&self) -> Result<Tree, LabError> {
         look_for_programs(self.scenario)?;
         self.probe()?;
+        if let Some(lower) = &self.over {
+            return self.changed_part(lower);
+        }
         let subject = &self.scenario.subject;
-        let mut tree = match (&subject.files, subject.watched()) {
+        self.set_up(match (&subject.files, subject.watched()) {
             (files, Some(watched)) => self.copy_of(files.as_deref(), &watched)?,
             (Some(files), None) => as_ones_own(tree::read(files)?),
             (None, None) => self.empty()?,
-        };
+        })
+    }
+
+    fn set_up(&self, mut tree: Tree) -> Result<Tree, LabError> {
         for command in &self.scenario.subject.setup {
             let (trace, after) =
                 self.run(std::slice::from_ref(command), &tree, false, &mut Undisturbed)?;
-            let end = &trace.ends[0];
-            if !end.exit.success() {
+            if !trace.ends[0].exit.success() {
                 let what = format!("the setup {}", show(command));
-                return Err(LabError::failed(&self.scenario.file, &what, end));
+                return Err(LabError::failed_in(&self.scenario.file, &what, &trace));
             }
             tree = after;
         }
@@ -188,6 +225,52 @@ impl<'a> Stage<'a> {
             tree.graft(part, as_ones_own(tree::read_around(&folder, &shown)?));
         }
         Ok(tree)
+    }
+
+    /// Of a large folder, what the subject changes.
+    fn changed_part(&self, lower: &Lower) -> Result<Tree, LabError> {
+        let command = std::slice::from_ref(&self.scenario.subject.command);
+        self.until_known(|| {
+            let tree = self.set_up(as_ones_own(lower.tree()?))?;
+            self.run(command, &tree, false, &mut Undisturbed)?;
+            Ok(tree)
+        })
+    }
+
+    /// Does the work, and again whenever it comes upon more of a large folder than its trees hold so far.
+    pub(super) fn until_known<T>(
+        &self,
+        mut work: impl FnMut() -> Result<T, LabError>,
+    ) -> Result<T, LabError> {
+        loop {
+            let known = self.generation();
+            let result = work();
+            if known == self.generation() {
+                return result;
+            }
+        }
+    }
+
+    fn generation(&self) -> u64 {
+        self.over.as_ref().map_or(0, |lower| lower.generation())
+    }
+
+    /// A run in a large folder that came upon more of it than its trees hold is not to be compared with others.
+    fn must_be_known(&self, lower: &Lower, trace: &Trace, known: u64) -> Result<(), LabError> {
+        for event in &trace.events {
+            // An overlay cannot rename a folder that lies below it.
+            if let What::Failed { path: Some(path), errno: libc::EXDEV, .. } = &event.what {
+                lower.copy_whole(path);
+            }
+        }
+        match lower.generation() == known {
+            true => Ok(()),
+            false => Err(LabError::Lab(format!(
+                "{}: the program changes more of {} than its first run did",
+                self.scenario.file.display(),
+                lower.folder().display()
+            ))),
+        }
     }
 
     pub(super) fn empty(&self) -> Result<Tree, LabError> {
@@ -218,15 +301,32 @@ impl<'a> Stage<'a> {
         reads: bool,
         director: &mut dyn Director,
     ) -> Result<(Trace, Tree), LabError> {
+        let ran = self.run_until_stopped(programs, tree, reads, director)?;
         check_interrupt()?;
+        Ok(ran)
+    }
+
+    /// The same, but a run that was told to stop gives what it did until then.
+    fn run_until_stopped(
+        &self,
+        programs: &[Program],
+        tree: &Tree,
+        reads: bool,
+        director: &mut dyn Director,
+    ) -> Result<(Trace, Tree), LabError> {
+        check_interrupt()?;
+        let known = self.generation();
         self.sandbox.fill(tree)?;
         let time_limit = Duration::from_secs(self.scenario.subject.time_limit);
         let options = Options { time_limit, reads, budget: Budget::default(), pin: self.pin.get() };
         let trace = crate::trace::run(programs, &self.sandbox, &options, director)
             .map_err(|error| self.named(error))?;
-        check_interrupt()?;
         // What the run left alone is kept once, however many runs there are.
-        Ok((trace, self.sandbox.snapshot()?.sharing(tree)))
+        let after = self.sandbox.snapshot()?.sharing(tree);
+        if let Some(lower) = &self.over {
+            self.must_be_known(lower, &trace, known)?;
+        }
+        Ok((trace, after))
     }
 
     /// An error of the tracer with the scenario's file, and with what to do where a program could not be started.
@@ -249,14 +349,14 @@ impl<'a> Stage<'a> {
         LabError::Scenario(format!("{}: {error}{hint}", self.scenario.file.display()))
     }
 
-    /// Records one undisturbed run of the subject.
+    /// Records one undisturbed run of the subject, or as much of it as there is when it is told to stop.
     ///
     /// # Errors
     ///
     /// As [`run`](Self::run).
     pub fn record(&self, before: &Tree, reads: bool) -> Result<Recording, LabError> {
-        let (trace, after) = self.run(
-            std::slice::from_ref(&self.scenario.subject.command),
+        let (trace, after) = self.run_until_stopped(
+            std::slice::from_ref(&self.program(&self.scenario.subject.command)),
             before,
             reads,
             &mut Undisturbed,
@@ -395,13 +495,29 @@ fn below(paths: &[PathBuf], folder: &Path) -> Vec<PathBuf> {
     paths.iter().filter_map(|path| path.strip_prefix(folder).ok()).map(Path::to_owned).collect()
 }
 
-/// An ordinary user cannot give files away: a copy of them is its own, as with `cp -r`.
+/// An ordinary user cannot give files away, and root in a container none to who is not there: a copy of them is its own,
+/// as with `cp -r`.
 fn as_ones_own(mut tree: Tree) -> Tree {
     let (uid, gid) = (nix::unistd::geteuid(), nix::unistd::getegid());
-    if !uid.is_root() {
-        tree.nodes.update_all(|_, node| (node.uid, node.gid) = (uid.as_raw(), gid.as_raw()));
-    }
+    let known = |map: &str| std::fs::read_to_string(map).unwrap_or_default();
+    let (users, groups) = (known("/proc/self/uid_map"), known("/proc/self/gid_map"));
+    tree.nodes.update_all(|_, node| {
+        if !uid.is_root() || !is_mapped(&users, node.uid) || !is_mapped(&groups, node.gid) {
+            (node.uid, node.gid) = (uid.as_raw(), gid.as_raw());
+        }
+    });
     tree
+}
+
+/// Whether a user namespace has this id, by its map: a line for each range, with the first id inside, the first outside, and
+/// how many there are.
+fn is_mapped(map: &str, id: u32) -> bool {
+    map.lines().any(|line| {
+        let mut numbers = line.split_whitespace().filter_map(|number| number.parse::<u64>().ok());
+        let (first, _, count) = (numbers.next(), numbers.next(), numbers.next());
+        let (first, id) = (first.unwrap_or(0), u64::from(id));
+        (first..first + count.unwrap_or(0)).contains(&id)
+    })
 }
 
 /// Folders that must not be hidden from the programs: the scenario's own, and those that they are started from.

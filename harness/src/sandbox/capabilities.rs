@@ -2,7 +2,14 @@
 
 use std::sync::OnceLock;
 
-use super::{Sandbox, SandboxOptions, view::Step};
+use std::path::Path;
+use std::sync::Arc;
+
+use nix::errno::Errno;
+use nix::fcntl::OFlag;
+use nix::sys::stat::Mode;
+
+use super::{Lower, Sandbox, SandboxOptions, layout, view::Step};
 use crate::sys::namespace;
 
 /// How a sandbox gets its view.
@@ -79,5 +86,49 @@ fn probe(way: Way, why: &mut Vec<String>) -> Option<Capabilities> {
                 }
             }
         }
+    }
+}
+
+/// Whether a work folder can lie over a large one, or why not. Tried once, then remembered.
+///
+/// # Errors
+///
+/// A phrase with what failed.
+pub fn overlay() -> &'static Result<(), String> {
+    static FOUND: OnceLock<Result<(), String>> = OnceLock::new();
+    FOUND.get_or_init(|| match capabilities() {
+        Capabilities { way: Way::Plain, .. } => Err("it takes namespaces".to_owned()),
+        _ => lay_over().map_err(|error| error.to_string()),
+    })
+}
+
+/// Changes, removes and makes a file in a folder that lies over another.
+fn lay_over() -> std::io::Result<()> {
+    let large = tempfile::tempdir_in(layout::home())?;
+    std::fs::write(large.path().join("changed"), "1")?;
+    std::fs::write(large.path().join("removed"), "1")?;
+    let lower = Arc::new(Lower::new(large.path(), &[]));
+    let seen_at = Some(large.path().to_owned());
+    let sandbox =
+        Sandbox::new(&SandboxOptions { seen_at, over: Some(lower), ..Default::default() })
+            .map_err(|error| {
+                std::io::Error::other(format!("cannot {}: {}", error.what, error.source))
+            })?;
+    let entry = sandbox.entry();
+    let made = OFlag::O_WRONLY | OFlag::O_CREAT;
+    let tried = namespace::make(|| {
+        let failed = |errno: Errno| (1, errno);
+        entry.enter().map_err(|error| (1, Errno::from_raw(error.errno)))?;
+        for (name, flags) in [(c"changed", OFlag::O_WRONLY | OFlag::O_TRUNC), (c"made", made)] {
+            nix::fcntl::open(name, flags, Mode::S_IRUSR).map_err(failed)?;
+        }
+        nix::unistd::unlink(c"removed").map_err(failed)
+    })?;
+    tried.map_err(|(_, errno)| errno)?;
+    let tree = sandbox.snapshot().map_err(|error| error.source)?;
+    let is_there = |name: &str| tree.get(Path::new(name)).is_some();
+    match is_there("changed") && is_there("made") && !is_there("removed") {
+        true => Ok(()),
+        false => Err(std::io::Error::other("a layer over a folder does not show what was changed")),
     }
 }

@@ -12,7 +12,7 @@ use super::{DEFAULT_SEEN, SandboxError, SandboxOptions, clean, stale};
 use crate::sys::xattr;
 
 /// What a sandbox has a private one of, where the machine has it at all.
-const PRIVATE: [&str; 3] = ["/tmp", "/var/tmp", "/dev/shm"];
+pub(super) const PRIVATE: [&str; 3] = ["/tmp", "/var/tmp", "/dev/shm"];
 /// A file system with less room than this is not taken for work folders, in bytes.
 const ROOM: u64 = 256 << 20;
 
@@ -43,6 +43,19 @@ pub(super) struct Layout {
     /// Folders inside the work folder on which real ones are mounted, and where programs see them.
     pub(super) shown: Vec<(PathBuf, PathBuf)>,
     shown_points: Vec<PathBuf>,
+    /// Where the work folder lies over a large one: what an overlay needs besides.
+    pub(super) overlay: Option<Overlay>,
+}
+
+/// The folders of an overlay, whose upper one is the work folder.
+#[derive(Debug)]
+pub(super) struct Overlay {
+    /// The large folder.
+    pub(super) lower: PathBuf,
+    /// The kernel's own.
+    pub(super) kernel: PathBuf,
+    /// Where it is mounted, before it is shown at its place.
+    pub(super) merged: PathBuf,
 }
 
 /// So many entries of a hidden folder itself are kept visible, each by a mount of its own.
@@ -66,6 +79,7 @@ impl Layout {
             shown: Vec::new(),
             shown_points: Vec::new(),
             parts: vec![PathBuf::new()],
+            overlay: None,
         };
         make_folder(&layout.work, 0o755)?;
         if !with_view && options.parts.len() > 1 {
@@ -93,6 +107,9 @@ impl Layout {
             }
             for folder in &options.shown {
                 layout.add_shown(folder)?;
+            }
+            if let Some(lower) = &options.over {
+                layout.add_overlay(lower.folder())?;
             }
         }
         Ok(layout)
@@ -212,11 +229,31 @@ impl Layout {
         Ok(())
     }
 
+    fn add_overlay(&mut self, lower: &Path) -> Result<(), SandboxError> {
+        let overlay = Overlay {
+            lower: lower.to_owned(),
+            kernel: self.base().join("overlay"),
+            merged: self.base().join("merged"),
+        };
+        make_folder(&overlay.kernel, 0o755)?;
+        make_folder(&overlay.merged, 0o755)?;
+        self.overlay = Some(overlay);
+        Ok(())
+    }
+
     /// Empties all folders, but keeps those that are needed.
     pub(super) fn empty(&self) -> Result<(), SandboxError> {
-        clean::empty(&self.work, &self.shown_points)
-            .map_err(SandboxError::new(&self.work, "empty it"))?;
-        set_mode(&self.work, 0o755)?;
+        if let Some(overlay) = &self.overlay {
+            // New ones: an overlay of before may take a moment to go.
+            for folder in [&self.work, &overlay.kernel] {
+                clean::remove(folder).map_err(SandboxError::new(folder, "empty it"))?;
+                make_folder(folder, 0o755)?;
+            }
+        } else {
+            clean::empty(&self.work, &self.shown_points)
+                .map_err(SandboxError::new(&self.work, "empty it"))?;
+            set_mode(&self.work, 0o755)?;
+        }
         for private in &self.private {
             clean::empty(&private.folder, &self.mount_points)
                 .map_err(SandboxError::new(&private.folder, "empty it"))?;

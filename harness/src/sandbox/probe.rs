@@ -1,12 +1,9 @@
 //! Single questions to this machine, each answered by trying.
 
-use std::ffi::CString;
-use std::fs;
 use std::io;
 use std::path::Path;
 
 use nix::errno::Errno;
-use nix::mount::{MsFlags, mount};
 use nix::sched::{CloneFlags, unshare};
 use nix::sys::ptrace;
 
@@ -32,26 +29,6 @@ pub(crate) fn namespaces(wanted: CloneFlags) -> io::Result<()> {
         unshare(wanted - CloneFlags::CLONE_NEWUSER)
     };
     in_child(inside)
-}
-
-/// Whether a user without rights can lay one folder over another.
-pub(crate) fn overlay() -> io::Result<()> {
-    let folder = tempfile::tempdir_in(layout::home())?;
-    for name in ["lower", "upper", "work", "merged"] {
-        fs::create_dir(folder.path().join(name))?;
-    }
-    // Relative, so that no character of the path can be mistaken for a separator.
-    let options = c"lowerdir=lower,upperdir=upper,workdir=work,userxattr";
-    let base = CString::new(folder.path().as_os_str().as_encoded_bytes())?;
-    let identity = Identity::of_lab();
-    let tried = in_child(|| {
-        unshare(CloneFlags::CLONE_NEWUSER | CloneFlags::CLONE_NEWNS)?;
-        identity.keep()?;
-        nix::unistd::chdir(base.as_c_str())?;
-        mount(Some(c"overlay"), c"merged", Some(c"overlay"), MsFlags::empty(), Some(options))
-    });
-    super::clean::remove(folder.path())?;
-    tried
 }
 
 fn in_child(work: impl Fn() -> Result<(), Errno>) -> io::Result<()> {

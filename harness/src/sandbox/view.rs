@@ -15,7 +15,7 @@ use nix::sched::{CloneFlags, unshare};
 use nix::sys::stat::Mode;
 use nix::sys::statvfs::{FsFlags, statvfs};
 
-use super::layout::Layout;
+use super::layout::{Layout, Overlay};
 use super::{Capabilities, Way};
 use crate::sys::{mount as attributes, namespace};
 
@@ -38,6 +38,7 @@ pub(super) enum Step {
     Mount,
     Network,
     Loopback,
+    Overlay,
     Open,
     Seal,
     Bind,
@@ -45,12 +46,13 @@ pub(super) enum Step {
 }
 
 impl Step {
-    const ALL: [Step; 9] = [
+    const ALL: [Step; 10] = [
         Step::User,
         Step::Identity,
         Step::Mount,
         Step::Network,
         Step::Loopback,
+        Step::Overlay,
         Step::Open,
         Step::Seal,
         Step::Bind,
@@ -64,6 +66,7 @@ impl Step {
             Step::Mount => "make a mount namespace",
             Step::Network => "make a network namespace",
             Step::Loopback => "bring up the loopback device",
+            Step::Overlay => "lay the work folder over the large one (overlayfs)",
             Step::Open => "open the folders to be mounted",
             Step::Seal => "make the file system read-only",
             Step::Bind => "mount a folder at its place",
@@ -129,6 +132,7 @@ struct Plan {
     /// Only with a user namespace.
     identity: Option<Identity>,
     network: bool,
+    overlay: Option<OverlayMount>,
     sealing: Sealing,
     binds: Vec<Bind>,
     /// Room for a descriptor of each source.
@@ -206,8 +210,9 @@ impl Plan {
         for (source, target) in &layout.visible {
             bind(source, target, false)?;
         }
+        let work = layout.overlay.as_ref().map_or(&layout.work, |overlay| &overlay.merged);
         for part in &layout.parts {
-            bind(&layout.work.join(part), &layout.seen.join(part), true)?;
+            bind(&work.join(part), &layout.seen.join(part), true)?;
         }
         for (source, target) in &layout.shown {
             bind(source, target, false)?;
@@ -220,9 +225,13 @@ impl Plan {
                 private: flags_of(&layout.work)?,
             }
         };
+        let overlay = match &layout.overlay {
+            Some(overlay) => Some(OverlayMount::new(&layout.work, overlay)?),
+            None => None,
+        };
         let identity = (used.way == Way::UserNamespace).then(Identity::of_lab);
         let opened = Vec::with_capacity(binds.len());
-        Ok(Plan { identity, network, sealing, binds, opened })
+        Ok(Plan { identity, network, overlay, sealing, binds, opened })
     }
 
     /// Makes the namespaces for the calling process. Only system calls: it runs in a fork.
@@ -237,6 +246,9 @@ impl Plan {
             namespace::loopback_up().map_err(at(Step::Loopback))?;
         }
         unshare(CloneFlags::CLONE_NEWNS).map_err(at(Step::Mount))?;
+        if let Some(overlay) = &self.overlay {
+            overlay.mount().map_err(at(Step::Overlay))?;
+        }
         // Before anything hides them, and in the new namespace, since mounts of another one cannot be bound.
         for bind in &self.binds {
             let flags = OFlag::O_PATH | OFlag::O_CLOEXEC;
@@ -261,6 +273,41 @@ impl Plan {
             }
         }
         Ok(())
+    }
+}
+
+/// An overlay to be mounted.
+struct OverlayMount {
+    merged: CString,
+    options: CString,
+}
+
+impl OverlayMount {
+    fn new(upper: &Path, overlay: &Overlay) -> io::Result<OverlayMount> {
+        // Attributes of users, which everybody may set; with these the upper layer holds whole files, and folders of the
+        // lower one are not renamed. One device number for all files, as in any other folder.
+        let mut options = b"userxattr,xino=on".to_vec();
+        for (name, path) in [
+            ("lowerdir", overlay.lower.as_path()),
+            ("upperdir", upper),
+            ("workdir", &overlay.kernel),
+        ] {
+            options.extend(format!(",{name}=").bytes());
+            for byte in path.as_os_str().as_bytes() {
+                if b"\\,:".contains(byte) {
+                    options.push(b'\\');
+                }
+                options.push(*byte);
+            }
+        }
+        Ok(OverlayMount { merged: c_path(&overlay.merged)?, options: CString::new(options)? })
+    }
+
+    /// Only a system call.
+    fn mount(&self) -> Result<(), Errno> {
+        let kind = Some(c"overlay");
+        let options = Some(self.options.as_c_str());
+        mount(kind, self.merged.as_c_str(), kind, MsFlags::empty(), options)
     }
 }
 
@@ -345,6 +392,18 @@ fn mounts(text: &[u8]) -> Vec<(CString, MsFlags)> {
         found.push((point, flags));
     }
     found
+}
+
+/// Whether another file system is mounted below a folder. An overlay would not show what is in it.
+pub fn holds_mounts(folder: &Path) -> bool {
+    let Ok(text) = fs::read("/proc/self/mountinfo") else {
+        return true;
+    };
+    let points = mounts(&text).into_iter().map(|(point, _)| point);
+    points.into_iter().any(|point| {
+        let point = Path::new(std::ffi::OsStr::from_bytes(point.as_bytes()));
+        point != folder && point.starts_with(folder)
+    })
 }
 
 fn flag(option: &[u8]) -> MsFlags {

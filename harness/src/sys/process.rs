@@ -10,6 +10,7 @@ use std::ptr;
 use libc::sock_filter;
 
 use crate::sandbox::Entry;
+use crate::subject::FILE_BYTES_MAX;
 use crate::sys::seccomp;
 
 /// All that a child needs between fork and exec, prepared before: there it may only make system calls.
@@ -172,6 +173,17 @@ fn prepare(launch: &Launch<'_>) -> Result<(), (&'static str, i32)> {
         checked(
             i64::from(libc::setrlimit(libc::RLIMIT_CORE, &raw const no_core)),
             "turn off core dumps",
+        )?;
+        let mut size: libc::rlimit = std::mem::zeroed();
+        checked(
+            i64::from(libc::getrlimit(libc::RLIMIT_FSIZE, &raw mut size)),
+            "ask for the limit of files",
+        )?;
+        size.rlim_max = size.rlim_max.min(FILE_BYTES_MAX);
+        size.rlim_cur = size.rlim_cur.min(size.rlim_max);
+        checked(
+            i64::from(libc::setrlimit(libc::RLIMIT_FSIZE, &raw const size)),
+            "limit the size of files",
         )?;
     }
     launch.entry.enter().map_err(|error| (error.stage, error.errno))?;

@@ -1,5 +1,9 @@
 //! How much of a run is kept: a log lies in memory with all bytes that were written, and a run can write without end.
 
+use std::path::{Path, PathBuf};
+
+use nix::sys::statvfs::statvfs;
+
 use crate::op::OpKind;
 use crate::trace::Step;
 use crate::trace::tracer::Tracer;
@@ -13,11 +17,38 @@ pub struct Budget {
     pub bytes: usize,
     /// Events and gaps, together: a million by default, which take about as much memory.
     pub events: usize,
+    /// Bytes that may be used up on the file system of the work folder, wherever in the sandbox: 4 GiB by default.
+    pub disk: u64,
+}
+
+/// So much is to be left on it, in bytes: others use it too.
+const LEFT_MIN: u64 = 64 << 20;
+/// How many calls are let in between two looks at the disk.
+const CALLS_A_LOOK: u32 = 64;
+
+/// How full the file system of the work folder is.
+#[derive(Debug, Clone)]
+pub(super) struct Disk {
+    work: PathBuf,
+    /// Bytes that were free when the run began.
+    before: u64,
+    calls: u32,
+}
+
+impl Disk {
+    pub(super) fn of(work: &Path) -> Disk {
+        Disk { work: work.to_owned(), before: free(work).unwrap_or(0), calls: 0 }
+    }
+}
+
+fn free(path: &Path) -> Option<u64> {
+    let found = statvfs(path).ok()?;
+    Some(found.blocks_available() as u64 * found.fragment_size() as u64)
 }
 
 impl Default for Budget {
     fn default() -> Self {
-        Budget { bytes: 256 * MIB, events: 1_000_000 }
+        Budget { bytes: 256 * MIB, events: 1_000_000, disk: 4096 * MIB as u64 }
     }
 }
 
@@ -31,6 +62,26 @@ pub(super) fn kept(kind: &OpKind) -> usize {
 }
 
 impl Tracer<'_> {
+    /// Ends a run that fills the disk, which the machine needs as well, and which is mostly its memory.
+    pub(super) fn unless_disk_is_full(&mut self) -> Step {
+        let disk = &mut self.world.disk;
+        disk.calls += 1;
+        if !disk.calls.is_multiple_of(CALLS_A_LOOK) || self.killed {
+            return Step::Go;
+        }
+        let Some(left) = free(&disk.work) else {
+            return Step::Go;
+        };
+        let used = disk.before.saturating_sub(left);
+        if used <= self.budget.disk && (left >= LEFT_MIN || used <= LEFT_MIN) {
+            return Step::Go;
+        }
+        let what =
+            format!("the disk of the sandbox was filled ({} MiB): the run was ended", used >> 20);
+        self.gap_once(&what, None);
+        Step::KillAll
+    }
+
     /// Ends the run over a write that the log has no room for.
     pub(super) fn wrote_too_much(&mut self) -> Step {
         let most = match self.budget.bytes {

@@ -18,6 +18,7 @@ mod blocked;
 mod budget;
 mod calls;
 mod decode;
+mod elsewhere;
 mod line;
 mod lives;
 mod mapping;
@@ -34,6 +35,7 @@ mod world;
 pub use budget::Budget;
 pub use line::describe;
 
+pub(crate) use elsewhere::Fence;
 use output::{Collected, Collector};
 use resolve::View;
 use spawn::Started;
@@ -123,6 +125,12 @@ pub enum TraceError {
         /// The kernel's answer.
         source: std::io::Error,
     },
+    /// Without namespaces, a program went to its folder by an absolute path, where its copy is not.
+    #[error("the program reaches {} by an absolute path", path.display())]
+    Strayed {
+        /// The path.
+        path: PathBuf,
+    },
     /// This machine does not let the lab trace.
     #[error("cannot trace: {what}: {source}")]
     Unavailable {
@@ -155,10 +163,14 @@ pub fn run(
     director: &mut dyn Director,
 ) -> Result<Trace, TraceError> {
     let strangers = ptrace::has_children();
+    let fence = sandbox.fence();
+    // What it reads by an absolute path shows only then.
+    let strays = fence.as_ref().is_some_and(|fence| fence.original.is_some());
+    let options = &Options { reads: options.reads || strays, ..options.clone() };
     let pinned = Pinned::to(options.pin)?;
     let started = start_all(programs, sandbox, options)?;
     let begun = Instant::now();
-    let world = look_around(&started, sandbox, options);
+    let world = World { fence, ..look_around(&started, sandbox, options) };
     let pids: Vec<i32> = started.iter().map(|one| one.stop.tid()).collect();
     let (mut stops, mut outputs, mut mains) = (Vec::new(), Vec::new(), Vec::new());
     for one in started {
@@ -177,9 +189,13 @@ pub fn run(
     if outcome.is_err() {
         tracer.threads.values().for_each(|thread| spawn::end(thread.process));
     }
-    let Tracer { events, mut gaps, programs, .. } = tracer;
+    let Tracer { events, mut gaps, programs, world, .. } = tracer;
+    let strayed = world.strayed;
     let outputs = collector.finish();
     outcome?;
+    if let Some(path) = strayed {
+        return Err(TraceError::Strayed { path });
+    }
     let ends = ends(programs, outputs, begun, events.len(), &mut gaps);
     Ok(Trace { events, ends, gaps, elapsed: begun.elapsed() })
 }
@@ -260,9 +276,19 @@ fn look_around(started: &[Started], sandbox: &Sandbox, options: &Options) -> Wor
         mappings: mapping::Mappings::default(),
         reads: options.reads,
         room: options.budget.bytes,
+        fence: None,
+        strayed: None,
+        disk: budget::Disk::of(sandbox.work()),
+        refused: false,
         streams,
     };
-    folders.iter().for_each(|(at, part)| world.scan(at, part));
+    match sandbox.files() {
+        // Only one folder is ever laid over.
+        Some(files) => folders.iter().for_each(|(at, _)| {
+            files.iter().for_each(|file| world.scan(&at.join(file), file));
+        }),
+        None => folders.iter().for_each(|(at, part)| world.scan(at, part)),
+    }
     world
 }
 

@@ -56,6 +56,11 @@ impl Target {
         fstatat(&self.parent, self.name.as_os_str(), AtFlags::AT_SYMLINK_NOFOLLOW).ok()
     }
 
+    /// The folder that holds it.
+    pub(super) fn parent(&self) -> &OwnedFd {
+        &self.parent
+    }
+
     /// A path by which the lab can reach it.
     pub(super) fn reachable(&self) -> PathBuf {
         PathBuf::from(format!("/proc/self/fd/{}", self.parent.as_raw_fd())).join(&self.name)

@@ -200,6 +200,9 @@ impl Tracer<'_> {
             let next = match done {
                 Done::Op(kind) => self.op(actor, call, kind),
                 Done::Event(what) => {
+                    if let What::Failed { path: Some(path), errno: libc::EROFS, .. } = &what {
+                        self.refused(path);
+                    }
                     let what = self.bounded(actor.program, what);
                     self.emit(actor, what)
                 }

@@ -5,6 +5,7 @@ use crate::sys::ptrace::{Entry, Stopped, Tid};
 use crate::sys::{memory, seccomp};
 use crate::trace::calls::Call;
 use crate::trace::decode::{Ask, Pending};
+use crate::trace::elsewhere::Reach;
 use crate::trace::tracer::{State, Tracer, stronger};
 use crate::trace::{Standing, Step, blocked, budget};
 
@@ -17,7 +18,7 @@ impl Tracer<'_> {
         let tid = stop.tid();
         let thread = &self.threads[&tid];
         let (program, process) = (thread.program, thread.process);
-        let step = self.flush_mappings();
+        let step = stronger(self.flush_mappings(), self.unless_disk_is_full());
         if step == Step::KillAll {
             return self.follow(stop, step);
         }
@@ -38,6 +39,11 @@ impl Tracer<'_> {
             self.gap_once(&what, None);
             self.set(tid, State::Running);
             let _ = stop.refuse(libc::EPERM);
+            return;
+        }
+        if self.world.fence.is_some() && self.reaches(tid, call, &entry.args) == Reach::Refused {
+            self.set(tid, State::Running);
+            let _ = stop.refuse(libc::EROFS);
             return;
         }
         match call {
@@ -70,7 +76,12 @@ impl Tracer<'_> {
             );
         }
         match decoded {
-            None => self.go(stop, 0),
+            None => {
+                if self.world.fence.is_none() {
+                    self.reaches(tid, call, &entry.args);
+                }
+                self.go(stop, 0)
+            }
             Some(pending) if pending.alone && self.inside.is_some() => self.wait_at_entry(stop),
             Some(pending) if pending.preview.as_ref().map_or(0, budget::kept) > self.world.room => {
                 let step = self.wrote_too_much();

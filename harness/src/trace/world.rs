@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 use nix::sys::stat::FileStat;
 
 use crate::op::{FileId, OpKind, Stream, What};
+use crate::trace::budget::Disk;
+use crate::trace::elsewhere::Fence;
 use crate::trace::mapping::Mappings;
 use crate::trace::names::{Inode, Names};
 use crate::trace::resolve::{Descriptor, View, descriptor, inode, kind, stat_fd};
@@ -52,6 +54,14 @@ pub(super) struct World {
     pub(super) reads: bool,
     /// So many more written bytes the log may keep.
     pub(super) room: usize,
+    /// What keeps programs from the user's files, where namespaces do not.
+    pub(super) fence: Option<Fence>,
+    /// A path of the user's own folder that was reached although its copy was meant.
+    pub(super) strayed: Option<PathBuf>,
+    /// What the run takes of the disk.
+    pub(super) disk: Disk,
+    /// A write outside of the watched folder was refused.
+    pub(super) refused: bool,
     /// The ends of the run's outputs in the hands of its programs.
     pub(super) streams: Vec<(Inode, usize, Stream)>,
 }

@@ -21,6 +21,7 @@ pub use diff::{Change, Difference, compare_bytes, compare_contents, difference};
 pub(crate) use model::allocate;
 pub use model::{Inode, Misfit, Model, unaccounted};
 pub(crate) use reach::Top;
+pub(crate) use snapshot::read_some;
 pub use snapshot::{SnapshotError, read, read_around, read_own, write_out};
 
 /// A tree is kept in memory with all of its bytes, so that no folder with more than this is read; holes do not count.

@@ -1,6 +1,6 @@
 //! Trees from and to the disk.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs;
 use std::io;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt, PermissionsExt};
@@ -65,20 +65,28 @@ pub fn read_own(root: &Path) -> Result<Tree, SnapshotError> {
     read_with(root, true, &[])
 }
 
+/// Reads those of the paths (relative) at which there is something.
+///
+/// # Errors
+///
+/// As [`read`].
+pub(crate) fn read_some(root: &Path, paths: &BTreeSet<PathBuf>) -> Result<Tree, SnapshotError> {
+    let mut reader = Reader::new(root, false, &[])?;
+    for path in paths {
+        match reader.entry(path.clone()) {
+            Err(error) if error.source.kind() == io::ErrorKind::NotFound => {}
+            read => drop(read?),
+        }
+    }
+    Ok(Tree::from_identities(std::mem::take(&mut reader.entries)))
+}
+
 fn read_with(root: &Path, lift: bool, empty: &[PathBuf]) -> Result<Tree, SnapshotError> {
     let found = fs::symlink_metadata(root).map_err(failed("read", root))?;
     if !found.is_dir() {
         return Err(failed("read", root)(io::Error::from(io::ErrorKind::NotADirectory)));
     }
-    let mut reader = Reader {
-        place: Place::open(root, "read")?,
-        lift,
-        room: BYTES_MAX,
-        empty,
-        closed: Vec::new(),
-        entries: Vec::new(),
-        contents: HashMap::new(),
-    };
+    let mut reader = Reader::new(root, lift, empty)?;
     reader.all()?;
     Ok(Tree::from_identities(std::mem::take(&mut reader.entries)))
 }
@@ -150,7 +158,19 @@ impl Drop for Reader<'_> {
     }
 }
 
-impl Reader<'_> {
+impl<'a> Reader<'a> {
+    fn new(root: &'a Path, lift: bool, empty: &'a [PathBuf]) -> Result<Reader<'a>, SnapshotError> {
+        Ok(Reader {
+            place: Place::open(root, "read")?,
+            lift,
+            room: BYTES_MAX,
+            empty,
+            closed: Vec::new(),
+            entries: Vec::new(),
+            contents: HashMap::new(),
+        })
+    }
+
     fn all(&mut self) -> Result<(), SnapshotError> {
         self.entry(PathBuf::new())?;
         let mut folders = vec![PathBuf::new()];

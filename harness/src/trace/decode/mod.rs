@@ -18,6 +18,8 @@ mod names;
 mod open;
 mod write;
 
+pub(super) use open::request as open_request;
+
 /// A call as it is entered.
 #[derive(Debug)]
 pub(super) struct Ask<'a> {
@@ -133,7 +135,7 @@ impl<'a> Ask<'a> {
     }
 
     /// An argument as a descriptor or another signed number.
-    fn int(&self, index: usize) -> i32 {
+    pub(super) fn int(&self, index: usize) -> i32 {
         self.args[index] as i32
     }
 

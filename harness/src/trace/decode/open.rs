@@ -13,14 +13,23 @@ use crate::trace::world::{Done, World};
 const MARKS: &str = "/crashlab/mark/";
 
 /// An open, whichever call asks for it.
-struct Request {
-    folder: i32,
-    path: u64,
-    flags: i32,
+#[derive(Debug)]
+pub(in crate::trace) struct Request {
+    pub(in crate::trace) folder: i32,
+    pub(in crate::trace) path: u64,
+    pub(in crate::trace) flags: i32,
     mode: u32,
 }
 
-fn request(ask: &Ask<'_>) -> Option<Request> {
+impl Request {
+    /// A link at the path's end is followed.
+    pub(in crate::trace) fn follows(&self) -> bool {
+        let exclusive = self.flags & libc::O_CREAT != 0 && self.flags & libc::O_EXCL != 0;
+        self.flags & libc::O_NOFOLLOW == 0 && !exclusive
+    }
+}
+
+pub(in crate::trace) fn request(ask: &Ask<'_>) -> Option<Request> {
     let args = &ask.args;
     Some(match ask.call {
         Call::Open => Request {
@@ -63,9 +72,7 @@ pub(super) fn decode(ask: &Ask<'_>) -> Option<Pending> {
     if request.flags & libc::O_TMPFILE == libc::O_TMPFILE {
         return unnamed(ask, &request);
     }
-    let exclusive = request.flags & libc::O_CREAT != 0 && request.flags & libc::O_EXCL != 0;
-    let follow = request.flags & libc::O_NOFOLLOW == 0 && !exclusive;
-    match ask.view().resolve_at(request.folder, request.path, follow) {
+    match ask.view().resolve_at(request.folder, request.path, request.follows()) {
         Place::Watched(target) => named(ask, &request, *target, writes),
         Place::Descriptor(fd) => {
             let file = ask.world.file_at(ask.tid, fd)?;
