@@ -3,6 +3,7 @@
 pub(crate) mod arch;
 pub(crate) mod capability;
 pub(crate) mod confined;
+pub(crate) mod descriptor;
 pub(crate) mod flags;
 pub(crate) mod memory;
 pub(crate) mod mount;

@@ -1,6 +1,6 @@
 //! The tracer: runs programs under ptrace and a seccomp filter, and writes down what they do to the watched folder.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
@@ -17,6 +17,7 @@ mod blocked;
 mod budget;
 mod calls;
 mod decode;
+mod descriptors;
 mod line;
 mod lives;
 mod mapping;
@@ -245,6 +246,7 @@ fn look_around(started: &[Started], sandbox: &Sandbox, options: &Options) -> Wor
         watched,
         lost: Cell::new(false),
         names: names::Names::default(),
+        descriptors: RefCell::default(),
         writable: BTreeSet::new(),
         mappings: mapping::Mappings::default(),
         reads: options.reads,

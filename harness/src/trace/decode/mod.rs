@@ -23,6 +23,8 @@ mod write;
 pub(super) struct Ask<'a> {
     /// The thread that makes it.
     pub(super) tid: i32,
+    /// Its process.
+    pub(super) process: i32,
     /// Which call.
     pub(super) call: Call,
     /// Its arguments.
