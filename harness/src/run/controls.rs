@@ -34,19 +34,32 @@ impl FirstRound {
     ) -> Result<FirstRound, LabError> {
         let state = &recoveries.stage().state;
         let none_tree = without_state(recording, recoveries.stage());
+        let put = |version: &Version| {
+            let tree = state.put(&version.image, &recording.before, &recording.after);
+            (tree.hash(), Arc::new(tree))
+        };
+        // Where the recovery fails from the start or the end, nothing else is run.
+        let (first, last) = (versions.all.first(), versions.all.last());
+        let mut trees: Vec<_> = first.into_iter().chain(last).map(put).collect();
+        trees.push((none_tree.hash(), Arc::new(none_tree.clone())));
+        recoveries.ahead(&trees)?;
         let none = recoveries.on(&none_tree)?;
         let mut again = vec![(none.start.clone(), none.image.clone())];
         let mut of_version = HashMap::new();
         let last = versions.all.len().saturating_sub(1);
         for (position, version) in versions.all.iter().enumerate() {
-            let tree = state.put(&version.image, &recording.before, &recording.after);
-            let outcome = recoveries.on(&tree)?;
             if position == 0 || position == last {
+                let (hash, tree) = put(version);
+                let outcome = recoveries.on_known(hash, &tree)?;
                 let which = if position == 0 { "start" } else { "end" };
                 must_succeed(recoveries, &outcome, which)?;
                 again.push((outcome.start.clone(), outcome.image.clone()));
             }
-            of_version.insert(version.image.clone(), outcome);
+        }
+        let trees: Vec<_> = versions.all.iter().map(put).collect();
+        recoveries.ahead(&trees)?;
+        for (version, (hash, tree)) in versions.all.iter().zip(&trees) {
+            of_version.insert(version.image.clone(), recoveries.on_known(*hash, tree)?);
         }
         let began_with_state = !state.image(&recording.before).is_nothing();
         let (masks, shapes) = (Masks::default(), Shapes::default());
@@ -71,8 +84,9 @@ impl FirstRound {
     ///
     /// As [`Stage::run`].
     pub fn finish(mut self, recoveries: &Recoveries<'_>) -> Result<Controls, LabError> {
-        for (position, (tree, image)) in self.again.iter().enumerate() {
-            let second = recoveries.stage().outcome(recoveries.command(), tree)?;
+        let trees: Vec<Arc<Tree>> = self.again.iter().map(|(tree, _)| tree.clone()).collect();
+        let seconds = recoveries.again(&trees)?;
+        for (position, ((_, image), second)) in self.again.iter().zip(seconds).enumerate() {
             // The first is that from no file, which may fail.
             if position > 0 {
                 let which = if position == 1 { "start" } else { "end" };

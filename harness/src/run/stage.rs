@@ -1,11 +1,9 @@
 //! A stage: one sandbox in which a scenario's programs run, one run after another, always at the same path.
 
-use std::cell::Cell;
 use std::ffi::OsString;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
-use std::rc::Rc;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use super::heavy::heavy_folders;
@@ -16,7 +14,7 @@ use crate::recording::{Recording, Trace};
 use crate::sandbox::{Sandbox, SandboxOptions};
 use crate::scenario::{CommandLine, Scenario};
 use crate::subject::{End, Program};
-use crate::trace::{Budget, Director, Options, TraceError, Undisturbed};
+use crate::trace::{Budget, Detail, Director, Options, TraceError, Undisturbed};
 use crate::tree::{self, Tree};
 
 /// A sandbox with the rules of one scenario. Clones share the sandbox.
@@ -28,9 +26,9 @@ pub struct Stage<'a> {
     pub state: State,
     /// Folders that are too large to be copied: programs see them as they are.
     shown: Vec<PathBuf>,
-    sandbox: Rc<Sandbox>,
+    sandbox: Arc<Sandbox>,
     settings: Settings,
-    pin: Rc<Cell<Option<usize>>>,
+    pin: Arc<Mutex<Option<usize>>>,
 }
 
 /// What stages are made of.
@@ -81,13 +79,13 @@ impl<'a> Stage<'a> {
         let plain = settings.plain;
         let options =
             SandboxOptions { seen_at, shown: shown.clone(), keep_visible, network, plain };
-        let sandbox = Rc::new(Sandbox::new(&options)?);
+        let sandbox = Arc::new(Sandbox::new(&options)?);
         let state = State {
             paths: scenario.subject.state.clone(),
             seen: sandbox.seen().to_owned(),
             volatile: scenario.subject.volatile.clone(),
         };
-        let pin = Rc::new(Cell::new(pin.filter(|_| settings.pin)));
+        let pin = Arc::new(Mutex::new(pin.filter(|_| settings.pin)));
         Ok(Stage { scenario, shown, state, sandbox, settings: settings.clone(), pin })
     }
 
@@ -101,6 +99,18 @@ impl<'a> Stage<'a> {
             settings: self.settings.clone(),
             pin: self.pin.clone(),
         }
+    }
+
+    /// Its sandbox, with which [`moved`](Self::moved) makes a stage like it.
+    pub(crate) fn sandbox(&self) -> Arc<Sandbox> {
+        self.sandbox.clone()
+    }
+
+    /// The same in the sandbox of a stage like this one, on the processor of this number among those that the lab may use.
+    pub(crate) fn moved(&self, sandbox: Arc<Sandbox>, number: usize) -> Stage<'a> {
+        let processors = super::pool::processors();
+        let pin = self.pin().map(|_| processors[number % processors.len()]);
+        Stage { sandbox, pin: Arc::new(Mutex::new(pin)), ..self.clone() }
     }
 
     /// How to run.
@@ -119,7 +129,7 @@ impl<'a> Stage<'a> {
             scenario: self.scenario,
             state: self.state.paths.clone(),
             settings: self.settings.clone(),
-            pin: self.pin.get().is_some(),
+            pin: self.pin().is_some(),
         }
     }
 
@@ -136,7 +146,12 @@ impl<'a> Stage<'a> {
 
     /// Runs on another processor from now on.
     pub fn pin_to(&self, processor: usize) {
-        self.pin.set(self.pin.get().map(|_| processor));
+        let mut pin = self.pin.lock().unwrap_or_else(PoisonError::into_inner);
+        *pin = pin.map(|_| processor);
+    }
+
+    fn pin(&self) -> Option<usize> {
+        *self.pin.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The tree that every run begins with: the scenario's files, after its setup commands.
@@ -182,11 +197,22 @@ impl<'a> Stage<'a> {
         reads: bool,
         director: &mut dyn Director,
     ) -> Result<(Trace, Tree), LabError> {
+        let detail = if reads { Detail::Reads } else { Detail::Changes };
+        self.run_in(commands, tree, detail, director)
+    }
+
+    fn run_in(
+        &self,
+        commands: &[CommandLine],
+        tree: &Tree,
+        detail: Detail,
+        director: &mut dyn Director,
+    ) -> Result<(Trace, Tree), LabError> {
         check_interrupt()?;
         self.sandbox.fill(tree)?;
         let programs: Vec<Program> = commands.iter().map(|command| self.program(command)).collect();
         let time_limit = Duration::from_secs(self.scenario.subject.time_limit);
-        let options = Options { time_limit, reads, budget: Budget::default(), pin: self.pin.get() };
+        let options = Options { time_limit, detail, budget: Budget::default(), pin: self.pin() };
         let trace = crate::trace::run(&programs, &self.sandbox, &options, director)
             .map_err(|error| self.named(error))?;
         check_interrupt()?;
@@ -235,8 +261,18 @@ impl<'a> Stage<'a> {
     ///
     /// As [`run`](Self::run).
     pub fn outcome(&self, command: &CommandLine, start: &Arc<Tree>) -> Result<Outcome, LabError> {
+        self.outcome_in(command, start, Detail::Reads, &mut Undisturbed)
+    }
+
+    pub(super) fn outcome_in(
+        &self,
+        command: &CommandLine,
+        start: &Arc<Tree>,
+        detail: Detail,
+        director: &mut dyn Director,
+    ) -> Result<Outcome, LabError> {
         let (mut trace, end) =
-            self.run(std::slice::from_ref(command), start, true, &mut Undisturbed)?;
+            self.run_in(std::slice::from_ref(command), start, detail, director)?;
         let finish = trace.ends.remove(0);
         Ok(self.looked_at(start.clone(), Arc::new(end), finish, Arc::new(trace)))
     }

@@ -16,7 +16,7 @@ use crate::sys::ptrace::{self, News, Stopped, Why};
 use crate::sys::{pty, seccomp};
 use crate::trace::names::Inode;
 use crate::trace::resolve::inode;
-use crate::trace::{TraceError, calls};
+use crate::trace::{Detail, TraceError, calls};
 
 /// Where a program without a slash is looked up if the environment has no `PATH`.
 const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
@@ -88,7 +88,7 @@ fn stdin(bytes: &[u8]) -> io::Result<OwnedFd> {
 pub(super) fn start(
     program: &Program,
     sandbox: &Sandbox,
-    reads: bool,
+    detail: Detail,
 ) -> Result<Started, TraceError> {
     let failed = |stage: &'static str| move |source| spawn_error(program, stage, source);
     let candidates = candidates(program).map_err(failed("find it"))?;
@@ -108,7 +108,7 @@ pub(super) fn start(
         (end(&its_stdout).map_err(failed("prepare standard output"))?, Stream::Stdout),
         (end(&its_stderr).map_err(failed("prepare standard error"))?, Stream::Stderr),
     ];
-    let filter = seccomp::assemble(&calls::rules(reads));
+    let filter = seccomp::assemble(&calls::rules(detail));
     let launch = Launch {
         candidates: &candidates,
         argv: &argv,
