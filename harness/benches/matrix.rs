@@ -190,10 +190,9 @@ fn strace_loop(argv: &[&str], points: usize) -> Option<Duration> {
     Some(begun.elapsed())
 }
 
+/// The interpreter itself, not a script that looks for one.
 fn python() -> Option<String> {
-    let path = std::env::var_os("PATH")?;
-    let found = std::env::split_paths(&path)
-        .map(|folder| folder.join("python3"))
-        .find(|program| program.is_file())?;
-    found.to_str().map(str::to_owned)
+    let asks = Command::new("python3").args(["-c", "import sys; print(sys.executable)"]).output();
+    let path = String::from_utf8(asks.ok()?.stdout).ok()?;
+    Some(path.trim().to_owned()).filter(|path| !path.is_empty())
 }
