@@ -15,7 +15,7 @@ use std::rc::Rc;
 use nix::sys::stat::{FileStat, fstat};
 
 use crate::op::FileId;
-use crate::sys::descriptor;
+use crate::sys::{descriptor, forked};
 use crate::trace::calls::Call;
 use crate::trace::names::Inode;
 use crate::trace::resolve::inode;
@@ -99,27 +99,36 @@ impl Descriptors {
         let closed = match call {
             Call::Close => args[0] as RawFd,
             Call::Dup2 | Call::Dup3 => args[1] as RawFd,
-            Call::CloseRange => return self.kept.clear(),
+            Call::CloseRange => return self.forget_all(),
             Call::ExitGroup | Call::Execve | Call::Execveat => return self.forget(process),
             _ => return,
         };
         // Several processes can share one table.
-        self.kept.retain(|kept| kept.fd != closed);
+        self.keep(|kept| kept.fd != closed);
     }
 
     /// A process or thread has ended, or become another program.
     pub(super) fn forget(&mut self, id: i32) {
-        self.kept.retain(|kept| kept.process != id && kept.tid != id);
+        self.keep(|kept| kept.process != id && kept.tid != id);
     }
 
     /// Something happened that nobody decodes.
     pub(super) fn forget_all(&mut self) {
-        self.kept.clear();
+        self.keep(|_| false);
     }
 
     /// The open file gets a lock that lasts until its last descriptor is closed.
     pub(super) fn lock(&mut self, file: Inode) {
         self.locked.insert(file);
-        self.kept.retain(|kept| inode(&kept.stat) != file);
+        self.keep(|kept| inode(&kept.stat) != file);
+    }
+
+    /// Gives up the others, for good.
+    fn keep(&mut self, which: impl FnMut(&Kept) -> bool) {
+        let before = self.kept.len();
+        self.kept.retain(which);
+        if self.kept.len() < before {
+            forked::outwait();
+        }
     }
 }

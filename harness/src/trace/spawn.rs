@@ -11,6 +11,7 @@ use nix::sys::memfd::{MFdFlags, memfd_create};
 use crate::op::Stream;
 use crate::sandbox::Sandbox;
 use crate::subject::Program;
+use crate::sys::forked::Forked;
 use crate::sys::process::{self, Launch};
 use crate::sys::ptrace::{self, News, Stopped, Why};
 use crate::sys::{pty, seccomp};
@@ -118,6 +119,7 @@ pub(super) fn start(
         folder: &folder,
         filter: &filter,
     };
+    let _forked = Forked::new();
     let child = process::fork(&launch).map_err(failed("fork"))?;
     let (stop, pidfd) = bring_to_exec(program, child)?;
     Ok(Started { stop, pidfd, outputs: [stdout, stderr], ends })
