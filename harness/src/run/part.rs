@@ -156,8 +156,9 @@ fn judge(
         (Pending::Kills(kills), Some(controls)) => judge_kills(ground, kills, controls),
         (Pending::Power(cut), Some(controls)) => {
             let vouched = ground.vouched()?;
-            let judged = cut.killed.iter().map(|kill| kill.judge(ground, controls, &vouched));
-            let cases: Vec<Case> = judged.collect();
+            let ends = controls.ends(ground.versions);
+            let judge = |kill: &Killed| kill.judge(ground, controls, &ends, &vouched);
+            let cases: Vec<Case> = cut.killed.iter().map(judge).collect();
             notes.extend(ground.told(&cut, &cases, &fault.expect)?);
             Ok((cases, Confirmation::default()))
         }
