@@ -4,13 +4,14 @@
 #![allow(missing_docs, reason = "what the criterion macros define")]
 
 use std::ffi::OsString;
+use std::io::Write;
 use std::os::unix::fs::FileExt;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use crashlab::sandbox::{Sandbox, SandboxOptions};
 use crashlab::subject::Program;
-use crashlab::trace::{Budget, Options, Undisturbed};
+use crashlab::trace::{Budget, Detail, Options, Undisturbed};
 use nix::sched::{CpuSet, sched_setaffinity};
 use nix::unistd::Pid;
 
@@ -31,18 +32,25 @@ fn main() {
     let rounds = if std::env::args().any(|arg| arg == "--bench") { ROUNDS } else { 1 };
     let processor = first_processor();
     pin(processor);
-    for what in ["pwrite", "getppid"] {
+    for what in ["pwrite", "write", "getppid"] {
         compare(what, processor, rounds);
     }
 }
 
-/// Writes one byte, or asks for its parent, again and again.
+/// Writes one byte at a place of its own or where the last ended, or asks for its parent, again and again.
 fn subject(what: &str) {
+    let file = || std::fs::File::create("file").expect("a file in the work folder");
     match what {
         "pwrite" => {
-            let file = std::fs::File::create("file").expect("a file in the work folder");
+            let file = file();
             for call in 0..CALLS {
                 file.write_at(b"x", call % 4096).expect("a write");
+            }
+        }
+        "write" => {
+            let mut file = file();
+            for _ in 0..CALLS {
+                file.write_all(b"x").expect("a write");
             }
         }
         _ => (0..CALLS).for_each(|_| _ = std::hint::black_box(nix::unistd::getppid())),
@@ -95,7 +103,7 @@ fn in_the_lab(what: &str, processor: usize) -> Duration {
     };
     let options = Options {
         time_limit: Duration::from_secs(600),
-        reads: false,
+        detail: Detail::Changes,
         budget: Budget::default(),
         pin: Some(processor),
     };
@@ -111,8 +119,9 @@ fn in_the_lab(what: &str, processor: usize) -> Duration {
 fn under_strace(what: &str) -> Option<Duration> {
     let folder = tempfile::tempdir().expect("a folder");
     let begun = Instant::now();
+    let filter = if what == "write" { "trace=write" } else { "trace=pwrite64" };
     let status = Command::new("strace")
-        .args(["-f", "--seccomp-bpf", "-e", "trace=pwrite64", "-o", "/dev/null"])
+        .args(["-f", "--seccomp-bpf", "-e", filter, "-o", "/dev/null"])
         .arg(program())
         .arg(format!("{SUBJECT}{what}"))
         .current_dir(folder.path())

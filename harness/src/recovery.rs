@@ -1,28 +1,40 @@
 //! Recoveries: what a user would run next, run once for each distinct tree.
 
 use std::cell::RefCell;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread::ScopedJoinHandle;
 
 use crate::judge::{Outcome, account};
+use crate::run::brief::{Brevity, is_enough};
 use crate::run::{LabError, Stage};
+use crate::sandbox::Sandbox;
 use crate::scenario::CommandLine;
 use crate::tree::Tree;
 
 /// An outcome, with the state paths that it was looked at for.
-type SeenFor = (Vec<PathBuf>, Outcome);
+#[derive(Debug, Clone)]
+struct Seen {
+    paths: Vec<PathBuf>,
+    outcome: Outcome,
+    /// Its log is a brief one, which was enough for these paths.
+    briefly: bool,
+}
 
 /// The hash of a tree that was checked, and the marks that had been passed before.
 type Checked = ([u8; 32], Vec<String>);
 
 /// What runs came to, by the hash of the tree that they began with.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Known {
-    outcomes: RefCell<HashMap<[u8; 32], SeenFor>>,
+    outcomes: RefCell<HashMap<[u8; 32], Seen>>,
     checks: RefCell<HashMap<Checked, Option<String>>>,
+    brevity: Brevity,
+    /// Sandboxes in which several recoveries ran at once, for the next time.
+    spare: RefCell<Vec<Arc<Sandbox>>>,
 }
 
 /// Everything that a scenario's recovery was run on so far.
@@ -30,17 +42,30 @@ struct Known {
 pub struct Recoveries<'a> {
     stage: Stage<'a>,
     known: Rc<Known>,
+    jobs: usize,
 }
 
 impl<'a> Recoveries<'a> {
     /// None yet.
     pub fn new(stage: &Stage<'a>) -> Recoveries<'a> {
-        Recoveries { stage: stage.clone(), known: Rc::default() }
+        let known = Known {
+            outcomes: RefCell::default(),
+            checks: RefCell::default(),
+            brevity: Brevity::of(stage),
+            spare: RefCell::default(),
+        };
+        Recoveries { stage: stage.clone(), known: Rc::new(known), jobs: 1 }
+    }
+
+    /// So many may run at once.
+    #[must_use]
+    pub fn with_jobs(self, jobs: usize) -> Recoveries<'a> {
+        Recoveries { jobs, ..self }
     }
 
     /// The same runs, looked at for other state files.
     pub fn seen_by(&self, stage: &Stage<'a>) -> Recoveries<'a> {
-        Recoveries { stage: stage.clone(), known: self.known.clone() }
+        Recoveries { stage: stage.clone(), known: self.known.clone(), jobs: self.jobs }
     }
 
     /// The recovery's outcome on this tree; equal trees are run once.
@@ -58,19 +83,21 @@ impl<'a> Recoveries<'a> {
 
     /// What is known of the tree of this hash already, as this stage's state files show it.
     fn known(&self, hash: &[u8; 32]) -> Option<Outcome> {
-        let paths = &self.stage.state.paths;
-        let (seen, outcome) = self.known.outcomes.borrow().get(hash).cloned()?;
-        if seen == *paths {
+        let Seen { paths, outcome, briefly } = self.known.outcomes.borrow().get(hash).cloned()?;
+        if paths == self.stage.state.paths {
             return Some(outcome);
         }
         let outcome = self.stage.seen(&outcome);
-        self.know(*hash, outcome.clone());
+        if briefly && !is_enough(&outcome) {
+            return None;
+        }
+        self.know(*hash, outcome.clone(), briefly);
         Some(outcome)
     }
 
-    fn know(&self, hash: [u8; 32], outcome: Outcome) {
+    fn know(&self, hash: [u8; 32], outcome: Outcome, briefly: bool) {
         let paths = self.stage.state.paths.clone();
-        self.known.outcomes.borrow_mut().insert(hash, (paths, outcome));
+        self.known.outcomes.borrow_mut().insert(hash, Seen { paths, outcome, briefly });
     }
 
     /// As [`on`](Self::on), of a tree whose hash is known.
@@ -82,57 +109,107 @@ impl<'a> Recoveries<'a> {
         if let Some(outcome) = self.known(&hash) {
             return Ok(outcome);
         }
-        let outcome = self.stage.outcome(self.command(), tree)?;
-        self.know(hash, outcome.clone());
+        let (outcome, briefly) = self.stage.recovered(self.command(), tree, &self.known.brevity)?;
+        self.know(hash, outcome.clone(), briefly);
         Ok(outcome)
     }
 
-    /// Runs the recovery on all of these trees, `jobs` at a time, each in a sandbox of its own, or on as many as it comes
-    /// to before it is told to stop.
+    /// Runs the recovery on those of these trees that it was not run on yet, several at once, or on as many as it comes to
+    /// before it is told to stop.
     ///
     /// # Errors
     ///
     /// As [`Stage::run`]: the first.
-    pub fn ahead(&self, trees: &[([u8; 32], Arc<Tree>)], jobs: usize) -> Result<(), LabError> {
-        let is_new =
-            |(hash, _): &&([u8; 32], Arc<Tree>)| !self.known.outcomes.borrow().contains_key(hash);
-        let todo: Vec<&([u8; 32], Arc<Tree>)> = trees.iter().filter(is_new).collect();
+    pub fn ahead(&self, trees: &[([u8; 32], Arc<Tree>)]) -> Result<(), LabError> {
+        let mut found: HashSet<[u8; 32]> = self.known.outcomes.borrow().keys().copied().collect();
+        let todo: Vec<_> = trees.iter().filter(|(hash, _)| found.insert(*hash)).collect();
         let progress = &self.stage.settings().progress;
         progress.plan(todo.len());
-        let jobs = jobs.min(todo.len());
-        if jobs < 2 || !self.stage.has_fixed_place() {
-            for (hash, tree) in todo {
-                match self.on_known(*hash, tree) {
-                    Err(LabError::Interrupted) => break,
-                    outcome => drop(outcome?),
-                }
-                progress.done();
-            }
-            return Ok(());
-        }
-        let next = AtomicUsize::new(0);
-        let (command, stage) = (self.command(), self.stage.like());
-        let work = |job: usize| -> Result<Vec<([u8; 32], Outcome)>, LabError> {
-            let stage = stage.another(job)?;
-            let mut done = Vec::new();
-            while let Some((hash, tree)) = todo.get(next.fetch_add(1, Ordering::Relaxed)) {
-                match stage.outcome(command, tree) {
-                    Err(LabError::Interrupted) => break,
-                    outcome => done.push((*hash, outcome?)),
-                }
-                stage.settings().progress.done();
-            }
-            Ok(done)
-        };
-        let results: Vec<_> = std::thread::scope(|scope| {
-            let workers: Vec<_> = (0..jobs).map(|job| scope.spawn(move || work(job))).collect();
-            workers.into_iter().map(|worker| worker.join()).collect()
-        });
-        for result in results {
-            let done = result.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
-            done.into_iter().for_each(|(hash, outcome)| self.know(hash, outcome));
+        let (command, brevity) = (self.command(), &self.known.brevity);
+        let ran = self.spread(&todo, |stage, (hash, tree)| {
+            let recovered = stage.recovered(command, tree, brevity)?;
+            progress.done();
+            Ok((*hash, recovered))
+        })?;
+        for (hash, (outcome, briefly)) in ran {
+            self.know(hash, outcome, briefly);
         }
         Ok(())
+    }
+
+    /// Runs the recovery on each of these trees, whatever is known of them, several at once.
+    ///
+    /// # Errors
+    ///
+    /// As [`Stage::run`]: the first.
+    pub fn again(&self, trees: &[Arc<Tree>]) -> Result<Vec<Outcome>, LabError> {
+        let (command, brevity) = (self.command(), &self.known.brevity);
+        let run = |stage: &Stage<'_>, tree: &Arc<Tree>| stage.recovered(command, tree, brevity);
+        let ran = self.spread(trees, run)?;
+        match ran.len() == trees.len() {
+            true => Ok(ran.into_iter().map(|(outcome, _)| outcome).collect()),
+            false => Err(LabError::Interrupted),
+        }
+    }
+
+    /// Does something with each of the items, on as many stages as may be used at once; in the order of the items. Told to stop,
+    /// it gives what was done until then.
+    pub(crate) fn spread<T: Sync, R: Send>(
+        &self,
+        items: &[T],
+        run: impl Fn(&Stage<'_>, &T) -> Result<R, LabError> + Sync,
+    ) -> Result<Vec<R>, LabError> {
+        let jobs = self.jobs.min(items.len());
+        if jobs < 2 || !self.stage.has_fixed_place() {
+            let mut done = Vec::new();
+            for item in items {
+                match run(&self.stage, item) {
+                    Err(LabError::Interrupted) => break,
+                    result => done.push(result?),
+                }
+            }
+            return Ok(done);
+        }
+        let next = AtomicUsize::new(0);
+        let work = |stage: &Stage<'_>| -> Result<Vec<(usize, R)>, LabError> {
+            let mut done = Vec::new();
+            loop {
+                let number = next.fetch_add(1, Ordering::Relaxed);
+                let Some(item) = items.get(number) else { return Ok(done) };
+                match run(stage, item) {
+                    Err(LabError::Interrupted) => return Ok(done),
+                    result => done.push((number, result?)),
+                }
+            }
+        };
+        let like = self.stage.like();
+        let mut spare = self.known.spare.take().into_iter();
+        let (own, others) = std::thread::scope(|scope| {
+            let beside = |job: usize, spare: Option<Arc<Sandbox>>| {
+                let (like, work) = (&like, &work);
+                let stage = spare.map(|sandbox| self.stage.moved(sandbox, job));
+                scope.spawn(move || {
+                    let stage = stage.map_or_else(|| like.another(job), Ok)?;
+                    Ok((work(&stage)?, stage.sandbox()))
+                })
+            };
+            let workers: Vec<_> = (1..jobs).map(|job| beside(job, spare.next())).collect();
+            let own = work(&self.stage);
+            let join = |worker: ScopedJoinHandle<'_, Result<_, LabError>>| {
+                worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+            };
+            (own, workers.into_iter().map(join).collect::<Vec<_>>())
+        });
+        let mut results = own?;
+        let mut sandboxes: Vec<Arc<Sandbox>> = spare.collect();
+        for other in others {
+            let (done, sandbox) = other?;
+            results.extend(done);
+            sandboxes.push(sandbox);
+        }
+        *self.known.spare.borrow_mut() = sandboxes;
+        results.sort_by_key(|(number, _)| *number);
+        Ok(results.into_iter().map(|(_, result)| result).collect())
     }
 
     /// What the scenario's check says of this tree, if it has one and that fails; `marks` had been passed before the crash.

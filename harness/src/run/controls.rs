@@ -35,21 +35,34 @@ impl FirstRound {
     ) -> Result<FirstRound, LabError> {
         let state = &recoveries.stage().state;
         let none_tree = without_state(recording, recoveries.stage());
+        let put = |version: &Version| {
+            let tree = state.put(&version.image, &recording.before, &recording.after);
+            (tree.hash(), Arc::new(tree))
+        };
+        // Where the recovery fails from the start or the end, nothing else is run.
+        let (first, last) = (versions.all.first(), versions.all.last());
+        let mut trees: Vec<_> = first.into_iter().chain(last).map(put).collect();
+        trees.push((none_tree.hash(), Arc::new(none_tree.clone())));
+        recoveries.ahead(&trees)?;
         let none = recoveries.on(&none_tree)?;
         let mut again = vec![(none.start.clone(), none.image.clone(), Vec::new())];
         let mut of_version = HashMap::new();
         let last = versions.all.len().saturating_sub(1);
         for (position, version) in versions.all.iter().enumerate() {
-            let tree = state.put(&version.image, &recording.before, &recording.after);
-            let outcome = recoveries.on(&tree)?;
             if position == 0 || position == last {
+                let (hash, tree) = put(version);
+                let outcome = recoveries.on_known(hash, &tree)?;
                 let which = if position == 0 { "start" } else { "end" };
                 let passed = if position == 0 { &[] } else { recording.trace.events.as_slice() };
                 let passed = marks(passed);
                 must_succeed(recoveries, &outcome, which, &passed)?;
                 again.push((outcome.start.clone(), outcome.image.clone(), passed));
             }
-            of_version.insert(version.image.clone(), outcome);
+        }
+        let trees: Vec<_> = versions.all.iter().map(put).collect();
+        recoveries.ahead(&trees)?;
+        for (version, (hash, tree)) in versions.all.iter().zip(&trees) {
+            of_version.insert(version.image.clone(), recoveries.on_known(*hash, tree)?);
         }
         let began_with_state = !state.image(&recording.before).is_nothing();
         let (masks, shapes) = (Masks::default(), Shapes::default());
@@ -74,15 +87,17 @@ impl FirstRound {
     ///
     /// As [`Stage::run`].
     pub fn finish(mut self, recoveries: &Recoveries<'_>) -> Result<Controls, LabError> {
-        for (position, (tree, image, passed)) in self.again.iter().enumerate() {
-            let second = match recoveries.stage().outcome(recoveries.command(), tree) {
-                // Nobody knows what two equal runs would have differed in.
-                Err(LabError::Interrupted) => {
-                    self.controls.masks.unstable.extend(image.files.keys().cloned());
-                    continue;
-                }
-                second => second?,
-            };
+        let trees: Vec<Arc<Tree>> = self.again.iter().map(|(tree, ..)| tree.clone()).collect();
+        let seconds = match recoveries.again(&trees) {
+            // Nobody knows what two equal runs would have differed in.
+            Err(LabError::Interrupted) => {
+                let images = self.again.iter().flat_map(|(_, image, _)| image.files.keys());
+                self.controls.masks.unstable.extend(images.cloned());
+                Vec::new()
+            }
+            seconds => seconds?,
+        };
+        for (position, ((_, image, passed), second)) in self.again.iter().zip(seconds).enumerate() {
             // The first is that from no file, which may fail.
             if position > 0 {
                 let which = if position == 1 { "start" } else { "end" };

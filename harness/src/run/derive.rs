@@ -91,7 +91,7 @@ impl Ground<'_> {
         killed: &mut [Killed],
         trees: &[(Hash, Arc<Tree>)],
     ) -> Result<(), LabError> {
-        self.recoveries.ahead(trees, self.jobs)?;
+        self.recoveries.ahead(trees)?;
         let familiar = self.familiar()?;
         let mut afters: HashMap<Hash, Arc<After>> = HashMap::new();
         for (hash, tree) in trees {

@@ -86,8 +86,6 @@ pub struct Ground<'a> {
     pub promises: &'a Promises,
     /// Recoveries that have been run.
     pub recoveries: &'a Recoveries<'a>,
-    /// How many recoveries may run at once.
-    pub jobs: usize,
 }
 
 impl Ground<'_> {

@@ -227,7 +227,6 @@ mod tests {
             versions: &found,
             promises: &promises,
             recoveries: &recoveries,
-            jobs: 1,
         };
         let killed = ground.kill(&KillPoint::After(number), &mut controls).expect("a kill");
         let controls = controls.finish(&recoveries).expect("controls");

@@ -1,5 +1,6 @@
 //! Running scenarios: record, control, break, recover, judge, and tell it as a stream of events.
 
+pub(crate) mod brief;
 mod build;
 mod cases;
 mod check;

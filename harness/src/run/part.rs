@@ -45,7 +45,6 @@ pub(super) struct Part<'a> {
     versions: Versions,
     promises: Promises,
     recoveries: Recoveries<'a>,
-    jobs: usize,
     controls: Option<FirstRound>,
     pending: Vec<Pending>,
     notes: Vec<String>,
@@ -68,6 +67,7 @@ impl<'a> Part<'a> {
         jobs: usize,
     ) -> Result<Part<'a>, LabError> {
         let scenario = stage.scenario;
+        let recoveries = recoveries.with_jobs(jobs);
         let promises = stage.promises()?;
         let events = &recording.trace.events;
         let versions = versions(&recording.before, events, &stage.state, &promises, None)
@@ -87,7 +87,6 @@ impl<'a> Part<'a> {
             versions,
             promises,
             recoveries,
-            jobs,
             controls,
             pending: Vec::new(),
         };
@@ -110,7 +109,6 @@ impl<'a> Part<'a> {
             versions: &self.versions,
             promises: &self.promises,
             recoveries: &self.recoveries,
-            jobs: self.jobs,
         }
     }
 

@@ -1,9 +1,7 @@
 //! One process of the subject is killed, and the others go on: a run for each such place.
 
-use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::controls::FirstRound;
 use super::kill::{Ground, Killed};
@@ -73,37 +71,16 @@ impl Ground<'_> {
     fn runs(&self, places: &[KillPoint]) -> Result<Vec<Lived>, LabError> {
         let progress = &self.stage.settings().progress;
         progress.plan(places.len());
-        let jobs = self.jobs.min(places.len());
         let (before, recorded) = (&self.recording.before, self.recording.trace.events.as_slice());
-        if jobs < 2 || !self.stage.has_fixed_place() {
-            let run = |place| {
-                let run = run(self.stage, before, recorded, place)?;
-                progress.done();
-                Ok(run)
-            };
-            return places.iter().map(run).collect();
+        let runs = self.recoveries.spread(places, |stage, place| {
+            let run = run(stage, before, recorded, place)?;
+            progress.done();
+            Ok(run)
+        })?;
+        match runs.len() == places.len() {
+            true => Ok(runs),
+            false => Err(LabError::Interrupted),
         }
-        let next = AtomicUsize::new(0);
-        let stage = self.stage.like();
-        let work = |job: usize| -> Result<Vec<(usize, Lived)>, LabError> {
-            let stage = stage.another(job)?;
-            let mut done = Vec::new();
-            loop {
-                let number = next.fetch_add(1, Ordering::Relaxed);
-                let Some(place) = places.get(number) else { return Ok(done) };
-                done.push((number, run(&stage, before, recorded, place)?));
-                stage.settings().progress.done();
-            }
-        };
-        let results: Vec<_> = std::thread::scope(|scope| {
-            let workers: Vec<_> = (0..jobs).map(|job| scope.spawn(move || work(job))).collect();
-            workers.into_iter().map(|worker| worker.join()).collect()
-        });
-        let mut runs = BTreeMap::new();
-        for result in results {
-            runs.extend(result.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?);
-        }
-        Ok(runs.into_values().collect())
     }
 
     /// Runs the recovery on what the others left when they had ended. Judged is against the versions of that very run.

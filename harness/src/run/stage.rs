@@ -1,11 +1,9 @@
 //! A stage: one sandbox in which a scenario's programs run, one run after another, always at the same path.
 
-use std::cell::Cell;
 use std::ffi::OsString;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
-use std::rc::Rc;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use super::heavy::{heavy_folders, is_large};
@@ -17,7 +15,7 @@ use crate::recording::{Recording, Trace};
 use crate::sandbox::{self, Lower, Sandbox, SandboxOptions};
 use crate::scenario::{CommandLine, Scenario};
 use crate::subject::{End, Program};
-use crate::trace::{Budget, Director, Options, TraceError, Undisturbed};
+use crate::trace::{Budget, Detail, Director, Options, TraceError, Undisturbed};
 use crate::tree::{self, Tree};
 use crate::watched::Watched;
 use crate::wrap::heading;
@@ -37,9 +35,9 @@ pub struct Stage<'a> {
     shown: Vec<PathBuf>,
     /// The folder that its sandbox lies over, where that is too large to be copied.
     over: Option<Arc<Lower>>,
-    sandbox: Rc<Sandbox>,
+    sandbox: Arc<Sandbox>,
     settings: Settings,
-    pin: Rc<Cell<Option<usize>>>,
+    pin: Arc<Mutex<Option<usize>>>,
 }
 
 /// What stages are made of.
@@ -121,13 +119,13 @@ impl<'a> Stage<'a> {
             network: scenario.subject.network,
             plain,
         };
-        let sandbox = Rc::new(Sandbox::new(&options)?);
+        let sandbox = Arc::new(Sandbox::new(&options)?);
         let state = State {
             paths: scenario.subject.state.clone(),
             seen: sandbox.seen().to_owned(),
             volatile: scenario.subject.volatile.clone(),
         };
-        let pin = Rc::new(Cell::new(pin.filter(|_| settings.pin)));
+        let pin = Arc::new(Mutex::new(pin.filter(|_| settings.pin)));
         Ok(Stage { scenario, shown, over, state, sandbox, settings: settings.clone(), pin })
     }
 
@@ -142,6 +140,18 @@ impl<'a> Stage<'a> {
             settings: self.settings.clone(),
             pin: self.pin.clone(),
         }
+    }
+
+    /// Its sandbox, with which [`moved`](Self::moved) makes a stage like it.
+    pub(crate) fn sandbox(&self) -> Arc<Sandbox> {
+        self.sandbox.clone()
+    }
+
+    /// The same in the sandbox of a stage like this one, on the processor of this number among those that the lab may use.
+    pub(crate) fn moved(&self, sandbox: Arc<Sandbox>, number: usize) -> Stage<'a> {
+        let processors = super::pool::processors();
+        let pin = self.pin().map(|_| processors[number % processors.len()]);
+        Stage { sandbox, pin: Arc::new(Mutex::new(pin)), ..self.clone() }
     }
 
     /// How to run.
@@ -161,7 +171,7 @@ impl<'a> Stage<'a> {
             state: self.state.paths.clone(),
             over: self.over.clone(),
             settings: self.settings.clone(),
-            pin: self.pin.get().is_some(),
+            pin: self.pin().is_some(),
         }
     }
 
@@ -178,7 +188,12 @@ impl<'a> Stage<'a> {
 
     /// Runs on another processor from now on.
     pub fn pin_to(&self, processor: usize) {
-        self.pin.set(self.pin.get().map(|_| processor));
+        let mut pin = self.pin.lock().unwrap_or_else(PoisonError::into_inner);
+        *pin = pin.map(|_| processor);
+    }
+
+    fn pin(&self) -> Option<usize> {
+        *self.pin.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The tree that every run begins with: the scenario's files, after its setup commands.
@@ -291,17 +306,18 @@ impl<'a> Stage<'a> {
         director: &mut dyn Director,
     ) -> Result<(Trace, Tree), LabError> {
         let programs: Vec<Program> = commands.iter().map(|command| self.program(command)).collect();
-        self.run_programs(&programs, tree, reads, director)
+        let detail = if reads { Detail::Reads } else { Detail::Changes };
+        self.run_programs(&programs, tree, detail, director)
     }
 
     fn run_programs(
         &self,
         programs: &[Program],
         tree: &Tree,
-        reads: bool,
+        detail: Detail,
         director: &mut dyn Director,
     ) -> Result<(Trace, Tree), LabError> {
-        let ran = self.run_until_stopped(programs, tree, reads, director)?;
+        let ran = self.run_until_stopped(programs, tree, detail, director)?;
         check_interrupt()?;
         Ok(ran)
     }
@@ -311,14 +327,14 @@ impl<'a> Stage<'a> {
         &self,
         programs: &[Program],
         tree: &Tree,
-        reads: bool,
+        detail: Detail,
         director: &mut dyn Director,
     ) -> Result<(Trace, Tree), LabError> {
         check_interrupt()?;
         let known = self.generation();
         self.sandbox.fill(tree)?;
         let time_limit = Duration::from_secs(self.scenario.subject.time_limit);
-        let options = Options { time_limit, reads, budget: Budget::default(), pin: self.pin.get() };
+        let options = Options { time_limit, detail, budget: Budget::default(), pin: self.pin() };
         let trace = crate::trace::run(programs, &self.sandbox, &options, director)
             .map_err(|error| self.named(error))?;
         // What the run left alone is kept once, however many runs there are.
@@ -355,12 +371,10 @@ impl<'a> Stage<'a> {
     ///
     /// As [`run`](Self::run).
     pub fn record(&self, before: &Tree, reads: bool) -> Result<Recording, LabError> {
-        let (trace, after) = self.run_until_stopped(
-            std::slice::from_ref(&self.program(&self.scenario.subject.command)),
-            before,
-            reads,
-            &mut Undisturbed,
-        )?;
+        let subject = self.program(&self.scenario.subject.command);
+        let detail = if reads { Detail::Reads } else { Detail::Changes };
+        let (trace, after) =
+            self.run_until_stopped(&[subject], before, detail, &mut Undisturbed)?;
         Ok(Recording { before: before.clone(), trace, after })
     }
 
@@ -370,7 +384,7 @@ impl<'a> Stage<'a> {
     ///
     /// As [`run`](Self::run).
     pub fn outcome(&self, command: &CommandLine, start: &Arc<Tree>) -> Result<Outcome, LabError> {
-        self.outcome_of(self.program(command), start)
+        self.outcome_of(self.program(command), start, Detail::Reads, &mut Undisturbed)
     }
 
     /// As [`outcome`](Self::outcome), for a command that is told which marks were passed, a line each: [`MARKS`].
@@ -387,11 +401,27 @@ impl<'a> Stage<'a> {
         let mut program = self.program(command);
         let lines: String = marks.iter().map(|mark| format!("{mark}\n")).collect();
         program.env.push((MARKS.into(), lines.into()));
-        self.outcome_of(program, start)
+        self.outcome_of(program, start, Detail::Reads, &mut Undisturbed)
     }
 
-    fn outcome_of(&self, program: Program, start: &Arc<Tree>) -> Result<Outcome, LabError> {
-        let (mut trace, end) = self.run_programs(&[program], start, true, &mut Undisturbed)?;
+    pub(super) fn outcome_in(
+        &self,
+        command: &CommandLine,
+        start: &Arc<Tree>,
+        detail: Detail,
+        director: &mut dyn Director,
+    ) -> Result<Outcome, LabError> {
+        self.outcome_of(self.program(command), start, detail, director)
+    }
+
+    fn outcome_of(
+        &self,
+        program: Program,
+        start: &Arc<Tree>,
+        detail: Detail,
+        director: &mut dyn Director,
+    ) -> Result<Outcome, LabError> {
+        let (mut trace, end) = self.run_programs(&[program], start, detail, director)?;
         let finish = trace.ends.remove(0);
         Ok(self.looked_at(start.clone(), Arc::new(end), finish, Arc::new(trace)))
     }

@@ -13,6 +13,8 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 
+use crate::sys::forked::Forked;
+
 /// Runs the command in a session of its own, with nothing on its standard input; `prepare` runs in the child after
 /// the fork and does system calls alone. When the program ends, or at the latest after `limit`, all of its session's
 /// first process group is ended.
@@ -34,7 +36,9 @@ pub(crate) fn output(
     // SAFETY: system calls alone, by the contract of this function; making an error from a number allocates nothing.
     unsafe { command.pre_exec(prepare) };
     let deadline = Instant::now() + limit;
+    let forked = Forked::new();
     let mut child = command.spawn()?;
+    drop(forked);
     let group = Pid::from_raw(child.id().cast_signed());
     let in_time = ended_before(group, deadline);
     // The group may be empty already.

@@ -3,7 +3,9 @@
 pub(crate) mod arch;
 pub(crate) mod capability;
 pub(crate) mod confined;
+pub(crate) mod descriptor;
 pub(crate) mod flags;
+pub(crate) mod forked;
 pub(crate) mod memory;
 pub(crate) mod mount;
 pub(crate) mod namespace;

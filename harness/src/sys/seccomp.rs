@@ -5,8 +5,8 @@
 use std::mem::offset_of;
 
 use libc::{
-    BPF_ABS, BPF_JEQ, BPF_JGE, BPF_JMP, BPF_JSET, BPF_K, BPF_LD, BPF_RET, BPF_W, seccomp_data,
-    sock_filter,
+    BPF_ABS, BPF_JA, BPF_JEQ, BPF_JGE, BPF_JMP, BPF_JSET, BPF_K, BPF_LD, BPF_RET, BPF_W,
+    seccomp_data, sock_filter,
 };
 
 use crate::sys::arch;
@@ -20,6 +20,13 @@ pub(crate) enum Check {
     Always,
     /// Those where the low half of an argument has any of these bits.
     AnyBit {
+        /// Which argument, from 0.
+        argument: u8,
+        /// The bits.
+        bits: u32,
+    },
+    /// Those where the low half of an argument has none of these bits.
+    NoBit {
         /// Which argument, from 0.
         argument: u8,
         /// The bits.
@@ -83,6 +90,12 @@ fn block(check: &Check) -> Vec<sock_filter> {
             answer(TRACE | u32::from(OWN)),
             answer(ALLOW),
         ],
+        Check::NoBit { argument, bits } => vec![
+            load_argument(*argument),
+            jump(BPF_JSET, *bits, 1, 0),
+            answer(TRACE | u32::from(OWN)),
+            answer(ALLOW),
+        ],
         Check::OneOf { argument, values } => {
             by_value(*argument, values, TRACE | u32::from(OWN), ALLOW)
         }
@@ -117,7 +130,30 @@ pub(crate) fn assemble(rules: &[(u32, Check)]) -> Vec<sock_filter> {
         code.push(jump(BPF_JGE, first, 0, 1));
         code.push(answer(TRACE | u32::from(FOREIGN)));
     }
-    for (number, check) in rules.iter().filter(|(_, check)| *check != Check::Never) {
+    let mut rules: Vec<&(u32, Check)> =
+        rules.iter().filter(|(_, check)| *check != Check::Never).collect();
+    rules.sort_by_key(|(number, _)| *number);
+    code.extend(search(&rules));
+    code
+}
+
+/// So many numbers are compared one after another.
+const MOST_IN_LINE: usize = 4;
+
+/// The answer for the number that is loaded, from rules in the order of their numbers. By halves, since the kernel runs a
+/// filter for every number that there is when it is installed, and then for every call.
+fn search(rules: &[&(u32, Check)]) -> Vec<sock_filter> {
+    let mut code = Vec::new();
+    if rules.len() > MOST_IN_LINE {
+        let (low, high) = rules.split_at(rules.len() / 2);
+        let low = search(low);
+        code.push(jump(BPF_JGE, high[0].0, 0, 1));
+        code.push(statement(BPF_JMP | BPF_JA, low.len() as u32));
+        code.extend(low);
+        code.extend(search(high));
+        return code;
+    }
+    for (number, check) in rules {
         let block = block(check);
         code.push(jump(BPF_JEQ, *number, 0, block.len() as u8));
         code.extend(block);
@@ -166,6 +202,7 @@ mod tests {
                 }
                 BPF_RET => return step.k,
                 BPF_JMP => match code & 0xf0 {
+                    BPF_JA => at += step.k as usize,
                     BPF_JEQ => at += take(value == step.k),
                     BPF_JSET => at += take(value & step.k != 0),
                     BPF_JGE => at += take(value >= step.k),
@@ -180,10 +217,13 @@ mod tests {
         vec![
             (1, Check::Always),
             (2, Check::AnyBit { argument: 1, bits: 0o1103 }),
+            (9, Check::NoBit { argument: 1, bits: 0x20 }),
             (16, Check::NoneOf { argument: 1, values: &[7, 8, 9] }),
             (72, Check::OneOf { argument: 1, values: &[5, 6] }),
             (3, Check::Never),
             (425, Check::Refuse(38)),
+            (17, Check::Always),
+            (1000, Check::Always),
         ]
     }
 
@@ -194,10 +234,13 @@ mod tests {
     #[test]
     fn picks_calls_by_number_and_argument() {
         assert_eq!(ask(0, 0), ALLOW);
-        assert_eq!(ask(1, 0), TRACE);
+        let stopped = |number: &u32| ask(*number, 0) != ALLOW;
+        assert_eq!((0..1100).filter(stopped).collect::<Vec<_>>(), [1, 9, 16, 17, 425, 1000]);
         assert_eq!(ask(2, 0o2_000_000), ALLOW, "an open for reading");
         assert_eq!(ask(2, 0o101), TRACE, "an open that creates");
         assert_eq!(ask(3, 0), ALLOW);
+        assert_eq!(ask(9, 0x22), ALLOW, "a mapping of no file");
+        assert_eq!(ask(9, 0x2), TRACE, "a mapping of a file");
         assert_eq!(ask(425, 0), libc::SECCOMP_RET_ERRNO | 38);
         for value in 0..12 {
             let listed = (7..=9).contains(&value);

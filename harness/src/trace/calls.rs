@@ -2,6 +2,7 @@
 
 use crate::sys::arch;
 use crate::sys::seccomp::Check;
+use crate::trace::Detail;
 
 macro_rules! calls {
     ($($name:ident = $number:expr, $text:literal;)*) => {
@@ -159,6 +160,31 @@ impl Call {
         Call::ALL.iter().copied().find(|call| call.number() == number)
     }
 
+    /// It changes contents through a descriptor, or nothing but what descriptors stand for: what it does to a file no
+    /// later call undoes, and its beginning was seen when the file was opened.
+    fn is_by_descriptor(self) -> bool {
+        matches!(
+            self,
+            Call::Write
+                | Call::Writev
+                | Call::Pwrite64
+                | Call::Pwritev
+                | Call::Pwritev2
+                | Call::Fsync
+                | Call::Fdatasync
+                | Call::Sync
+                | Call::Syncfs
+                | Call::SyncFileRange
+                | Call::Msync
+                | Call::Flock
+                | Call::Fcntl
+                | Call::Close
+                | Call::Dup2
+                | Call::Dup3
+                | Call::CloseRange
+        )
+    }
+
     /// Which uses of it are stopped.
     fn check(self, reads: bool) -> Check {
         let with_reads = |yes: Check, no: Check| if reads { yes } else { no };
@@ -173,7 +199,7 @@ impl Call {
                 with_reads(Check::Always, Check::Never)
             }
             Call::Mmap => with_reads(
-                Check::Always,
+                Check::NoBit { argument: 3, bits: libc::MAP_ANONYMOUS as u32 },
                 Check::AnyBit { argument: 3, bits: libc::MAP_SHARED as u32 },
             ),
             Call::Ioctl => Check::NoneOf { argument: 1, values: HARMLESS_IOCTLS },
@@ -193,7 +219,13 @@ impl Call {
 }
 
 /// The rules for the filter: each call that this processor has, with its check.
-pub(super) fn rules(reads: bool) -> Vec<(u32, Check)> {
-    let numbered = |call: &Call| Some((u32::try_from(call.number()).ok()?, call.check(reads)));
+pub(super) fn rules(detail: Detail) -> Vec<(u32, Check)> {
+    let check = |call: &Call| match (detail, call) {
+        (Detail::Overwrites, call) if call.is_by_descriptor() => Check::Never,
+        // What is read is seen when it is read.
+        (Detail::Overwrites, Call::Open | Call::Openat) => call.check(false),
+        _ => call.check(detail != Detail::Changes),
+    };
+    let numbered = |call: &Call| Some((u32::try_from(call.number()).ok()?, check(call)));
     Call::ALL.iter().filter_map(numbered).collect()
 }

@@ -87,7 +87,8 @@ impl Aim {
 impl Tracer<'_> {
     /// Whether the call may go on; what it must not do is written down.
     pub(super) fn reaches(&mut self, tid: Tid, call: Call, args: &[u64; 6]) -> Reach {
-        let ask = Ask { tid, call, args: *args, world: &self.world };
+        let process = self.threads[&tid].process;
+        let ask = Ask { tid, process, call, args: *args, world: &self.world };
         let mut reach = Reach::Own;
         for aim in aims(&ask) {
             if !aim.may_write() && self.world.fence.is_none() {

@@ -89,6 +89,7 @@ impl Tracer<'_> {
             self.forget(other);
         }
         self.leaving.remove(&process);
+        self.world.descriptors.get_mut().forget(process);
         if former != tid && self.inside == Some(tid) {
             self.inside = None;
         }
@@ -139,6 +140,8 @@ impl Tracer<'_> {
 
     /// A thread has ended.
     pub(super) fn ended(&mut self, tid: Tid, exit: Exit) {
+        // Before anything else: a parent that waits knows of the end as soon as this thread does.
+        self.world.descriptors.get_mut().forget(tid);
         let actor = self.actor(tid);
         let Some(thread) = self.forget(tid) else {
             return;

@@ -1,6 +1,6 @@
 //! The tracer: runs programs under ptrace and a seccomp filter, and writes down what they do to the watched folder.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -18,6 +18,7 @@ mod blocked;
 mod budget;
 mod calls;
 mod decode;
+mod descriptors;
 mod elsewhere;
 mod line;
 mod lives;
@@ -47,12 +48,25 @@ use world::World;
 pub struct Options {
     /// After this time everything that was started is ended.
     pub time_limit: Duration,
-    /// Reads of watched files are of interest too (costs a stop for each read of any file).
-    pub reads: bool,
+    /// What is written down.
+    pub detail: Detail,
     /// How much of the run is kept in memory.
     pub budget: Budget,
     /// Pin the tracer and what it traces to this processor.
     pub pin: Option<usize>,
+}
+
+/// What of a run is written down.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Detail {
+    /// Everything that changes the watched folder.
+    Changes,
+    /// The reads of watched files too, which costs a stop for each read of any file.
+    Reads,
+    /// Only what tells whether a file was read before it was overwritten, for runs of which the end alone is of interest:
+    /// reads, and every change but those through a descriptor that is open already. Writes, syncs, locks, closes and
+    /// outputs are not in the log (outputs are in [`Trace::ends`] all the same).
+    Overwrites,
 }
 
 /// What a director wants at a place.
@@ -166,7 +180,11 @@ pub fn run(
     let fence = sandbox.fence();
     // What it reads by an absolute path shows only then.
     let strays = fence.as_ref().is_some_and(|fence| fence.original.is_some());
-    let options = &Options { reads: options.reads || strays, ..options.clone() };
+    let detail = match options.detail {
+        Detail::Changes if strays => Detail::Reads,
+        detail => detail,
+    };
+    let options = &Options { detail, ..options.clone() };
     let pinned = Pinned::to(options.pin)?;
     let started = start_all(programs, sandbox, options)?;
     let begun = Instant::now();
@@ -208,7 +226,7 @@ fn start_all(
 ) -> Result<Vec<Started>, TraceError> {
     let mut started: Vec<Started> = Vec::new();
     for program in programs {
-        match spawn::start(program, sandbox, options.reads) {
+        match spawn::start(program, sandbox, options.detail) {
             Ok(one) => started.push(one),
             Err(error) => {
                 started.iter().for_each(|one| spawn::end(one.stop.tid()));
@@ -272,9 +290,10 @@ fn look_around(started: &[Started], sandbox: &Sandbox, options: &Options) -> Wor
         watched,
         lost: Cell::new(false),
         names: names::Names::default(),
+        descriptors: RefCell::default(),
         writable: BTreeSet::new(),
         mappings: mapping::Mappings::default(),
-        reads: options.reads,
+        reads: options.detail != Detail::Changes,
         room: options.budget.bytes,
         fence: None,
         strayed: None,

@@ -16,12 +16,18 @@ pub(super) struct Names {
     by_path: BTreeMap<PathBuf, FileId>,
     /// By the number of the file: the path by which it is known.
     known_as: Vec<PathBuf>,
+    changes: u64,
 }
 
 impl Names {
     /// The file of this inode, if it is one of the watched folder.
     pub(super) fn by_inode(&self, inode: Inode) -> Option<FileId> {
         self.by_inode.get(&inode).copied()
+    }
+
+    /// Grows with every change, so that what was learnt at one state is known to hold still.
+    pub(super) fn changes(&self) -> u64 {
+        self.changes
     }
 
     /// The file that has this name now.
@@ -46,6 +52,7 @@ impl Names {
 
     /// A new file, with the name that it got. Whatever had this inode before is gone: the kernel reuses the numbers.
     pub(super) fn create(&mut self, inode: Inode, path: &Path) -> FileId {
+        self.changes += 1;
         let file = self.next();
         self.known_as.push(path.to_owned());
         self.by_inode.insert(inode, file);
@@ -55,6 +62,7 @@ impl Names {
 
     /// A new file without a name in this folder.
     pub(super) fn create_unnamed(&mut self, inode: Inode, folder: &Path) -> FileId {
+        self.changes += 1;
         let file = self.next();
         self.known_as.push(folder.join(format!("#{}", file.0)));
         self.by_inode.insert(inode, file);
@@ -63,6 +71,7 @@ impl Names {
 
     /// A file that was there already, under this name: its number, a new one at the first sight.
     pub(super) fn meet(&mut self, inode: Inode, path: &Path) -> FileId {
+        self.changes += 1;
         match self.by_inode(inode) {
             Some(file) if self.is_named(file) => {
                 self.by_path.insert(path.to_owned(), file);
@@ -74,6 +83,7 @@ impl Names {
 
     /// A file got one more name.
     pub(super) fn link(&mut self, file: FileId, path: &Path) {
+        self.changes += 1;
         let named = self.is_named(file);
         self.by_path.insert(path.to_owned(), file);
         if !named {
@@ -83,6 +93,7 @@ impl Names {
 
     /// A name is gone.
     pub(super) fn unlink(&mut self, path: &Path) {
+        self.changes += 1;
         let Some(file) = self.by_path.remove(path) else {
             return;
         };
@@ -121,6 +132,7 @@ impl Names {
     }
 
     fn take_below(&mut self, path: &Path) -> Vec<(PathBuf, FileId)> {
+        self.changes += 1;
         let taken: Vec<_> = self.below(path).map(|(name, file)| (name.clone(), *file)).collect();
         for (name, _) in &taken {
             self.by_path.remove(name);
@@ -129,6 +141,7 @@ impl Names {
     }
 
     fn put_below(&mut self, moved: Vec<(PathBuf, FileId)>, from: &Path, to: &Path) {
+        self.changes += 1;
         for (name, file) in moved {
             let new = match name.strip_prefix(from) {
                 Ok(rest) if rest.as_os_str().is_empty() => to.to_owned(),

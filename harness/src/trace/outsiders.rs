@@ -20,6 +20,18 @@ use crate::trace::tracer::Tracer;
 /// `PIDFD_SIGNAL_PROCESS_GROUP` (Linux 6.9).
 const TO_GROUP: u64 = 4;
 
+/// The calls that do something to a process.
+const AIMED: [Call; 8] = [
+    Call::Kill,
+    Call::Tkill,
+    Call::Tgkill,
+    Call::RtSigqueueinfo,
+    Call::RtTgsigqueueinfo,
+    Call::PidfdSendSignal,
+    Call::Ptrace,
+    Call::ProcessVmWritev,
+];
+
 /// Whom a call is aimed at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Aim {
@@ -65,6 +77,10 @@ impl Tracer<'_> {
 
 fn aim(tid: Tid, call: Call, args: &[u64; 6]) -> Option<Aim> {
     let number = |index: usize| args[index] as i32;
+    // Of every other call, which are the most, nothing more is asked.
+    if !AIMED.contains(&call) {
+        return None;
+    }
     match call {
         Call::PidfdSendSignal => {
             let process = match process_of(tid, number(0)) {

@@ -11,12 +11,13 @@ use nix::sys::memfd::{MFdFlags, memfd_create};
 use crate::op::Stream;
 use crate::sandbox::Sandbox;
 use crate::subject::Program;
+use crate::sys::forked::Forked;
 use crate::sys::process::{self, Launch};
 use crate::sys::ptrace::{self, News, Stopped, Why};
 use crate::sys::{pty, seccomp};
 use crate::trace::names::Inode;
 use crate::trace::resolve::inode;
-use crate::trace::{TraceError, calls};
+use crate::trace::{Detail, TraceError, calls};
 
 /// Where a program without a slash is looked up if the environment has no `PATH`.
 const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
@@ -88,7 +89,7 @@ fn stdin(bytes: &[u8]) -> io::Result<OwnedFd> {
 pub(super) fn start(
     program: &Program,
     sandbox: &Sandbox,
-    reads: bool,
+    detail: Detail,
 ) -> Result<Started, TraceError> {
     let failed = |stage: &'static str| move |source| spawn_error(program, stage, source);
     let candidates = candidates(program).map_err(failed("find it"))?;
@@ -108,7 +109,7 @@ pub(super) fn start(
         (end(&its_stdout).map_err(failed("prepare standard output"))?, Stream::Stdout),
         (end(&its_stderr).map_err(failed("prepare standard error"))?, Stream::Stderr),
     ];
-    let filter = seccomp::assemble(&calls::rules(reads));
+    let filter = seccomp::assemble(&calls::rules(detail));
     let launch = Launch {
         candidates: &candidates,
         argv: &argv,
@@ -118,6 +119,7 @@ pub(super) fn start(
         folder: &folder,
         filter: &filter,
     };
+    let _forked = Forked::new();
     let child = process::fork(&launch).map_err(failed("fork"))?;
     let (stop, pidfd) = bring_to_exec(program, child)?;
     Ok(Started { stop, pidfd, outputs: [stdout, stderr], ends })

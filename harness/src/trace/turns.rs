@@ -30,6 +30,7 @@ impl Tracer<'_> {
         let Ok(entry) = stop.entry() else { return };
         if entry.data == seccomp::FOREIGN {
             self.gap_once("a call of another processor's table, which is not decoded", None);
+            self.world.descriptors.get_mut().forget_all();
             return self.go(stop, 0);
         }
         let Some(call) = Call::from_number(entry.number) else {
@@ -46,6 +47,7 @@ impl Tracer<'_> {
             let _ = stop.refuse(libc::EROFS);
             return;
         }
+        self.world.descriptors.get_mut().before(process, call, &entry.args);
         match call {
             Call::Clone | Call::Clone3 => {
                 keep_traced(&stop, call, &entry);
@@ -68,7 +70,8 @@ impl Tracer<'_> {
     /// Lets a call run on that is of no interest, and any other in when it is its turn.
     fn attend(&mut self, stop: Stopped, call: Call, entry: &Entry) {
         let tid = stop.tid();
-        let decoded = Ask { tid, call, args: entry.args, world: &self.world }.decode();
+        let process = self.threads[&tid].process;
+        let decoded = Ask { tid, process, call, args: entry.args, world: &self.world }.decode();
         if self.world.lost.take() {
             self.gap_once(
                 "below a path of more than 4096 bytes, which the kernel does not tell",

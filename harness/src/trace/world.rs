@@ -1,6 +1,6 @@
 //! What the tracer knows about the watched folder and the run's outputs while the run goes on.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
@@ -8,6 +8,7 @@ use nix::sys::stat::FileStat;
 
 use crate::op::{FileId, OpKind, Stream, What};
 use crate::trace::budget::Disk;
+use crate::trace::descriptors::Descriptors;
 use crate::trace::elsewhere::Fence;
 use crate::trace::mapping::Mappings;
 use crate::trace::names::{Inode, Names};
@@ -46,6 +47,8 @@ pub(super) struct World {
     pub(super) device: u64,
     /// Its files.
     pub(super) names: Names,
+    /// The lab's own copies of descriptors of them.
+    pub(super) descriptors: RefCell<Descriptors>,
     /// Files that a program has open for writing.
     pub(super) writable: BTreeSet<FileId>,
     /// Files that a program has mapped shared and may write through memory.

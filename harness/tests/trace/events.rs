@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use crashlab::op::{Event, Stream, What};
 use crashlab::recording::Trace;
 use crashlab::subject::{Exit, OUTPUT_LIMIT, Program};
-use crashlab::trace::{self, Options, Undisturbed};
+use crashlab::trace::{self, Detail, Options, Undisturbed};
 use crashlab::tree::{Model, Node, NodeKind, Tree};
 
 use crate::support::{
@@ -60,7 +60,8 @@ fn reads_only_where_asked_for() {
     let kinds = |reads| {
         let sandbox = sandbox();
         std::fs::write(sandbox.work().join("given"), "text").unwrap();
-        let options = Options { reads, ..options() };
+        let options =
+            Options { detail: if reads { Detail::Reads } else { Detail::Changes }, ..options() };
         let trace =
             trace::run(&[subject("reads", &[])], &sandbox, &options, &mut Undisturbed).unwrap();
         assert_success(&trace);
@@ -80,13 +81,40 @@ fn reads_only_where_asked_for() {
     assert_eq!(kinds(false), (0, 0));
 }
 
+/// Without what goes through descriptors that are open already, a log tells of opens, reads and names all the same.
+#[test]
+fn a_brief_log_tells_what_was_read_before_it_was_overwritten() {
+    let sandbox = sandbox();
+    std::fs::write(sandbox.work().join("given"), "text").unwrap();
+    let line = "cat given; echo one > t; echo two >> t; mv t given; : > given";
+    let argv = ["/bin/sh", "-c", line].map(Into::into).to_vec();
+    let options = Options { detail: Detail::Overwrites, ..options() };
+    let program = Program { argv, env: Vec::new(), stdin: Vec::new(), pipe: true };
+    let trace = trace::run(&[program], &sandbox, &options, &mut Undisturbed).unwrap();
+    assert_success(&trace);
+    assert_eq!(trace.ends[0].stdout, b"text", "what was printed is there all the same");
+    let word = |what: &What| match what {
+        What::Op(op) => Some(op.kind.word()),
+        What::Read { path, .. } if path == Path::new("given") => Some("read"),
+        What::Open { readable: false, writable: true, .. } => Some("open"),
+        What::Output { .. } | What::Open { .. } | What::Read { .. } => Some("?"),
+        _ => None,
+    };
+    let mut seen: Vec<_> = trace.events.iter().filter_map(|event| word(&event.what)).collect();
+    seen.dedup();
+    let all = ["read", "create", "open", "rename", "truncate", "open"];
+    assert_eq!(seen, all, "{}", log(&trace));
+    assert_eq!(std::fs::read(sandbox.work().join("given")).unwrap(), b"");
+}
+
 /// What is copied out of a watched file inside the kernel was read there, and before it was written.
 #[test]
 fn copies_inside_the_kernel_are_reads_too() {
     let kinds = |reads| -> Vec<&'static str> {
         let sandbox = sandbox();
         std::fs::write(sandbox.work().join("given"), "text of it").unwrap();
-        let options = Options { reads, ..options() };
+        let options =
+            Options { detail: if reads { Detail::Reads } else { Detail::Changes }, ..options() };
         let program = Program { pipe: true, ..subject("copies", &[]) };
         let trace = trace::run(&[program], &sandbox, &options, &mut Undisturbed).unwrap();
         assert_success(&trace);

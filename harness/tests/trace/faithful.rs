@@ -37,7 +37,7 @@ fn assert_modelled(trace: &Trace, sandbox: &Sandbox, before: &Path) {
     assert!(differences.is_empty(), "{differences:#?}\n{}", log(trace));
 }
 
-fn faithful(name: &str, args: &[&str]) -> Trace {
+pub(crate) fn faithful(name: &str, args: &[&str]) -> Trace {
     let (trace, sandbox) = undisturbed(subject(name, args), nothing);
     assert_success(&trace);
     assert_faithful(&trace, &sandbox, nothing);

@@ -10,7 +10,7 @@ use crashlab::op::{Op, What};
 use crashlab::recording::Trace;
 use crashlab::sandbox::{Sandbox, SandboxOptions};
 use crashlab::subject::{Exit, Program};
-use crashlab::trace::{self, Budget, Director, Options, Undisturbed};
+use crashlab::trace::{self, Budget, Detail, Director, Options, Undisturbed};
 use tempfile::TempDir;
 
 /// Names a folder that holds the compiled subjects already.
@@ -72,7 +72,7 @@ pub(crate) fn program(name: &str) -> PathBuf {
 pub(crate) fn options() -> Options {
     Options {
         time_limit: Duration::from_secs(60),
-        reads: false,
+        detail: Detail::Changes,
         budget: Budget::default(),
         pin: None,
     }

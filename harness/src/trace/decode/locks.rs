@@ -4,6 +4,7 @@ use crate::op::{LockAction, LockFamily, OpKind};
 use crate::sys::memory;
 use crate::trace::calls::Call;
 use crate::trace::decode::{Ask, Pending};
+use crate::trace::resolve::{inode, stat_fd};
 use crate::trace::world::Done;
 
 struct Request {
@@ -15,6 +16,11 @@ struct Request {
 /// `flock`, and `fcntl` with a lock command.
 pub(super) fn decode(ask: &Ask<'_>) -> Option<Pending> {
     let request = if ask.call == Call::Flock { flock(ask.int(1))? } else { record_lock(ask)? };
+    if request.family != LockFamily::Posix
+        && let Some(stat) = stat_fd(ask.tid, ask.int(0))
+    {
+        ask.world.descriptors.borrow_mut().lock(inode(&stat));
+    }
     let Some(file) = ask.world.file_at(ask.tid, ask.int(0)) else {
         // Elsewhere: no op, but who sleeps in it is blocked all the same.
         let pending = Pending::event(ask, |_, _| Vec::new()).free();

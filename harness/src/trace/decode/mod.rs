@@ -25,6 +25,8 @@ pub(super) use open::request as open_request;
 pub(super) struct Ask<'a> {
     /// The thread that makes it.
     pub(super) tid: i32,
+    /// Its process.
+    pub(super) process: i32,
     /// Which call.
     pub(super) call: Call,
     /// Its arguments.

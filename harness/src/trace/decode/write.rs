@@ -1,11 +1,17 @@
 //! The forms of `write`, to watched files and to the run's outputs.
 
+use std::os::fd::RawFd;
+
+use nix::fcntl::{FcntlArg, fcntl};
+use nix::sys::stat::{FileStat, fstat};
+use nix::unistd::{Whence, lseek};
+
 use crate::op::{Data, FileId, OpKind, What};
 use crate::subject::OUTPUT_LIMIT;
 use crate::sys::memory;
 use crate::trace::calls::Call;
 use crate::trace::decode::{Ask, Pending};
-use crate::trace::resolve::{Descriptor, describe, stat_fd};
+use crate::trace::resolve::{describe, stat_fd};
 use crate::trace::world::Done;
 
 const RWF_DSYNC: i32 = 0x2;
@@ -24,9 +30,15 @@ pub(super) fn own_sync(flags: i32, call_flags: i32) -> Option<bool> {
 /// `write`, `writev`, `pwrite64`, `pwritev`, `pwritev2`.
 pub(super) fn decode(ask: &Ask<'_>) -> Option<Pending> {
     let fd = ask.int(0);
+    if let Some(pending) = by_copy(ask, fd) {
+        return Some(pending);
+    }
     let stat = stat_fd(ask.tid, fd)?;
     if let Some(file) = ask.world.file_of(ask.tid, fd, &stat) {
-        return Some(to_file(ask, file, &describe(ask.tid, fd, stat)?));
+        let target = describe(ask.tid, fd, stat)?;
+        ask.world.descriptors.borrow_mut().used(ask.process, ask.tid, fd);
+        let position = || Some(target.position);
+        return to_file(ask, file, target.flags, position, || Some(target.stat.st_size));
     }
     let (_, stream) = ask.world.stream(&stat)?;
     let bytes = offered(ask, OUTPUT_LIMIT);
@@ -41,6 +53,17 @@ pub(super) fn decode(ask: &Ask<'_>) -> Option<Pending> {
     Some(pending.free())
 }
 
+/// The same by the lab's own copy of the descriptor, where there is one: no path has to be looked up.
+fn by_copy(ask: &Ask<'_>, fd: RawFd) -> Option<Pending> {
+    let file_of = |stat: &FileStat| ask.world.file_of(ask.tid, fd, stat);
+    let names = ask.world.names.changes();
+    let copy = ask.world.descriptors.borrow_mut().copy((ask.tid, fd), names, file_of)?;
+    let own = &*copy.own;
+    let flags = fcntl(own, FcntlArg::F_GETFL).ok()?;
+    let position = || lseek(own, 0, Whence::SeekCur).ok()?.try_into().ok();
+    to_file(ask, copy.file, flags, position, || Some(fstat(own).ok()?.st_size))
+}
+
 /// The bytes that the call offers, up to a limit. What another thread does to them meanwhile is a race of the program's own.
 fn offered(ask: &Ask<'_>, limit: usize) -> Vec<u8> {
     let pieces = match ask.call {
@@ -50,34 +73,48 @@ fn offered(ask: &Ask<'_>, limit: usize) -> Vec<u8> {
     memory::read_vector(ask.tid, &pieces, limit)
 }
 
-/// Where a write goes, and whether at the end of the file.
-fn destination(ask: &Ask<'_>, target: &Descriptor) -> (u64, bool) {
-    let end = u64::try_from(target.stat.st_size).unwrap_or(0);
-    let by_descriptor = target.flags & libc::O_APPEND != 0;
-    let call_flags = if ask.call == Call::Pwritev2 { ask.int(5) } else { 0 };
-    if call_flags & RWF_APPEND != 0 || (by_descriptor && call_flags & RWF_NOAPPEND == 0) {
-        // Also `pwrite`: on Linux it appends where the descriptor does.
-        return (end, by_descriptor);
-    }
-    let offset = match ask.call {
-        Call::Write | Call::Writev => target.position,
-        Call::Pwritev2 if ask.args[3] == u64::MAX => target.position,
-        _ => ask.args[3],
-    };
-    (offset, false)
+/// The flags of the call itself.
+fn call_flags(ask: &Ask<'_>) -> i32 {
+    if ask.call == Call::Pwritev2 { ask.int(5) } else { 0 }
 }
 
-fn to_file(ask: &Ask<'_>, file: FileId, target: &Descriptor) -> Pending {
-    let (offset, append) = destination(ask, target);
+/// Where a write goes, and whether at the end of the file.
+fn destination(
+    ask: &Ask<'_>,
+    flags: i32,
+    position: impl FnOnce() -> Option<u64>,
+    size: impl FnOnce() -> Option<i64>,
+) -> Option<(u64, bool)> {
+    let by_descriptor = flags & libc::O_APPEND != 0;
+    let call_flags = call_flags(ask);
+    if call_flags & RWF_APPEND != 0 || (by_descriptor && call_flags & RWF_NOAPPEND == 0) {
+        // Also `pwrite`: on Linux it appends where the descriptor does.
+        return Some((u64::try_from(size()?).unwrap_or(0), by_descriptor));
+    }
+    let offset = match ask.call {
+        Call::Write | Call::Writev => position()?,
+        Call::Pwritev2 if ask.args[3] == u64::MAX => position()?,
+        _ => ask.args[3],
+    };
+    Some((offset, false))
+}
+
+fn to_file(
+    ask: &Ask<'_>,
+    file: FileId,
+    flags: i32,
+    position: impl FnOnce() -> Option<u64>,
+    size: impl FnOnce() -> Option<i64>,
+) -> Option<Pending> {
+    let (offset, append) = destination(ask, flags, position, size)?;
     let path = ask.world.path(file);
-    let call_flags = if ask.call == Call::Pwritev2 { ask.int(5) } else { 0 };
-    let sync = own_sync(target.flags, call_flags);
+    let sync = own_sync(flags, call_flags(ask));
     // One byte more than there is room for shows that there is none.
     let bytes = Data::from(offered(ask, ask.world.room.saturating_add(1)));
     let at = path.clone();
     let write = move |data| OpKind::Write { file, path: at.clone(), offset, data, append };
     let preview = write(bytes.clone());
-    Pending::op(ask, Some(path.clone()), Some(preview), move |returned, _| {
+    Some(Pending::op(ask, Some(path.clone()), Some(preview), move |returned, _| {
         let taken = bytes.len().min(returned.value as usize);
         if taken == 0 {
             return Vec::new();
@@ -88,5 +125,5 @@ fn to_file(ask: &Ask<'_>, file: FileId, target: &Descriptor) -> Pending {
             done.push(Done::Op(OpKind::Sync { file, path, data_only }));
         }
         done
-    })
+    }))
 }
