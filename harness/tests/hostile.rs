@@ -235,7 +235,7 @@ fn a_state_that_becomes_a_file_is_one() {
     for state in ["socket", "pipe"] {
         let line = format!("rm -f {state}; echo 6 > t; mv t {state}");
         let ran = place.check(&["--state", state], &["sh", "-c", &line]);
-        ran.must_say(1, &["torn at kill@1"]);
+        ran.must_say(1, &["torn between ", "kill@1"]);
     }
     let line = "mkdir -p folder; echo 6 > folder/t; mv folder/t folder/a";
     place.check(&["--state", "folder"], &["sh", "-c", line]).must_say(0, &["old 3, new 1"]);

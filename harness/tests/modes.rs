@@ -113,7 +113,7 @@ fn what_is_reached_by_relative_paths_comes_to_the_same_in_every_mode() {
         let place = small(as_nobody);
         let before = place.listing();
         let ran = setting.run(&place, &[&options[..], &[IN_PLACE]].concat());
-        ran.must_say(1, &["old 1, new 1, torn 1", "torn at kill@1"]);
+        ran.must_say(1, &["old 1, new 1, torn 1", "torn between ", "kill@1"]);
         assert_eq!(place.listing(), before, "{mode:?}, as nobody: {as_nobody}");
     }
 }

@@ -20,9 +20,9 @@ fn check(program: &str, model: &str) -> Option<(Option<i32>, String)> {
         println!("skipped: no python3");
         return None;
     }
-    let folder = tempfile::tempdir().unwrap();
-    fs::write(folder.path().join("s.json"), "old").unwrap();
-    fs::write(folder.path().join("save.py"), program).unwrap();
+    let folder = tempfile::tempdir().expect("a folder");
+    fs::write(folder.path().join("s.json"), "old").expect("a file");
+    fs::write(folder.path().join("save.py"), program).expect("a file");
     let args = ["check", "--faults", "power", "--model", model, "--state", "s.json", "--"];
     let output = lab(folder.path(), &[&args[..], &["python3", "save.py"]].concat());
     let text = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
@@ -30,7 +30,11 @@ fn check(program: &str, model: &str) -> Option<(Option<i32>, String)> {
 }
 
 fn lab(folder: &Path, args: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_crashlab")).args(args).current_dir(folder).output().unwrap()
+    Command::new(env!("CARGO_BIN_EXE_crashlab"))
+        .args(args)
+        .current_dir(folder)
+        .output()
+        .expect("the lab")
 }
 
 #[test]

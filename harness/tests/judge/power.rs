@@ -11,7 +11,7 @@ use crashlab::tree::{NodeKind, Tree};
 use super::build::{Log, tree};
 
 fn model(name: &str) -> &'static DiskModel {
-    name.parse().unwrap()
+    name.parse().expect("a model")
 }
 
 /// Each op of a log as a place where the power fails, and the moment before them.
@@ -27,7 +27,8 @@ fn places(log: &Log) -> Vec<(KillPoint, usize)> {
 fn text(tree: &Tree, path: &str) -> String {
     match tree.get(Path::new(path)).map(|node| &node.kind) {
         Some(NodeKind::File(bytes)) => {
-            let mut text = String::from_utf8_lossy(&bytes.whole().unwrap()).into_owned();
+            let mut text =
+                String::from_utf8_lossy(&bytes.whole().expect("it is short")).into_owned();
             while text.contains("\0\0") {
                 text = text.replace("\0\0", "\0");
             }
@@ -39,7 +40,8 @@ fn text(tree: &Tree, path: &str) -> String {
 }
 
 fn states<'a>(before: &Tree, log: &'a Log, name: &str) -> (PowerCuts<'a>, Vec<PowerState>) {
-    let cuts = PowerCuts::new(before, &log.events, model(name), &places(log)).unwrap();
+    let cuts =
+        PowerCuts::new(before, &log.events, model(name), &places(log)).expect("the log fits");
     assert!(cuts.is_small());
     let states = cuts.states().collect();
     (cuts, states)
