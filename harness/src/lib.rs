@@ -3,7 +3,8 @@
 //! The data goes one way, and the modules are the stations of that way:
 //!
 //! 1. [`scenario`]: a TOML file says who is tried, on what, and what must hold afterwards;
-//! 2. [`trace`]: the subject runs once in its [`sandbox`] under a tracer, which writes down an [`op`] log;
+//! 2. [`trace`]: the subject runs once in its [`sandbox`] under a tracer, which writes down an [`op`] log; such
+//!    a [`recording`] can be kept in a file, and tried elsewhere;
 //! 3. [`fault`]: pure functions turn that recording into cases;
 //! 4. [`tree`]: what is on the disk at a case's crash point;
 //! 5. [`recovery`]: what a user would run next, on exactly that tree;

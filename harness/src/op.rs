@@ -11,6 +11,8 @@ use std::path::{Path, PathBuf};
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
+pub(crate) mod path;
+
 /// An inode within one run: it outlives renames and is never reused, unlike the kernel's numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct FileId(pub u32);
@@ -45,6 +47,7 @@ pub enum What {
         /// The system call.
         call: String,
         /// The file, where it is known.
+        #[serde(with = "path::option")]
         path: Option<PathBuf>,
         /// The error number.
         errno: i32,
@@ -56,13 +59,14 @@ pub enum What {
         /// Where to.
         stream: Stream,
         /// The bytes that were taken.
-        bytes: Vec<u8>,
+        bytes: Data,
     },
     /// A watched file was opened and that changed nothing (a creation or a truncation is an [`Op`] besides).
     Open {
         /// The file.
         file: FileId,
         /// The path it was opened by.
+        #[serde(with = "path")]
         path: PathBuf,
         /// Opened for reading.
         readable: bool,
@@ -74,6 +78,7 @@ pub enum What {
         /// The file.
         file: FileId,
         /// The path by which the tracer knows it.
+        #[serde(with = "path")]
         path: PathBuf,
     },
     /// The last descriptor that was open for writing on a watched file was closed, also by the end of its process.
@@ -81,6 +86,7 @@ pub enum What {
         /// The file.
         file: FileId,
         /// The path by which the tracer knows it.
+        #[serde(with = "path")]
         path: PathBuf,
     },
     /// A process or thread began (`child` is its thread id).
@@ -91,6 +97,7 @@ pub enum What {
     /// A process became another program.
     Executed {
         /// The program's path as the kernel resolved it.
+        #[serde(with = "path")]
         path: PathBuf,
     },
     /// A thread ended, with its wait status in words (`exit 0`, `signal 9`).
@@ -98,6 +105,17 @@ pub enum What {
         /// The status.
         status: String,
     },
+}
+
+impl What {
+    /// The bytes that were written or printed, where it is that.
+    pub(crate) fn data_mut(&mut self) -> Option<&mut Data> {
+        match self {
+            What::Op(Op { kind: OpKind::Write { data, .. }, .. }) => Some(data),
+            What::Output { bytes, .. } => Some(bytes),
+            _ => None,
+        }
+    }
 }
 
 /// Where output went.
@@ -128,6 +146,7 @@ pub enum OpKind {
         /// The new file.
         file: FileId,
         /// Its name.
+        #[serde(with = "path::option")]
         path: Option<PathBuf>,
         /// Its mode after the umask.
         mode: u32,
@@ -139,6 +158,7 @@ pub enum OpKind {
         /// The file.
         file: FileId,
         /// The path by which the tracer knows it.
+        #[serde(with = "path")]
         path: PathBuf,
         /// Where they went, in bytes.
         offset: u64,
@@ -152,6 +172,7 @@ pub enum OpKind {
         /// The file.
         file: FileId,
         /// The path by which the tracer knows it.
+        #[serde(with = "path")]
         path: PathBuf,
         /// The new size, in bytes.
         size: u64,
@@ -163,6 +184,7 @@ pub enum OpKind {
         /// The file.
         file: FileId,
         /// The path by which the tracer knows it.
+        #[serde(with = "path")]
         path: PathBuf,
         /// `FALLOC_FL_*`.
         mode: i32,
@@ -174,8 +196,10 @@ pub enum OpKind {
     /// A name moved, by any form of rename.
     Rename {
         /// The old name.
+        #[serde(with = "path")]
         from: PathBuf,
         /// The new name.
+        #[serde(with = "path")]
         to: PathBuf,
         /// `RENAME_EXCHANGE`.
         exchange: bool,
@@ -187,15 +211,19 @@ pub enum OpKind {
         /// The file.
         file: FileId,
         /// The name it had, if any.
+        #[serde(with = "path::option")]
         from: Option<PathBuf>,
         /// The new name.
+        #[serde(with = "path")]
         to: PathBuf,
     },
     /// A symbolic link was made.
     Symlink {
         /// What it points to, unresolved.
+        #[serde(with = "path")]
         target: PathBuf,
         /// Where it is.
+        #[serde(with = "path")]
         path: PathBuf,
         /// Its owner and group.
         owner: (u32, u32),
@@ -203,11 +231,13 @@ pub enum OpKind {
     /// A name was removed.
     Unlink {
         /// The name.
+        #[serde(with = "path")]
         path: PathBuf,
     },
     /// A folder was made.
     Mkdir {
         /// Where it is.
+        #[serde(with = "path")]
         path: PathBuf,
         /// Its mode after the umask.
         mode: u32,
@@ -217,11 +247,13 @@ pub enum OpKind {
     /// A folder was removed.
     Rmdir {
         /// Where it was.
+        #[serde(with = "path")]
         path: PathBuf,
     },
     /// A pipe, socket or device node was made.
     Mknod {
         /// Where it is.
+        #[serde(with = "path")]
         path: PathBuf,
         /// Type and mode bits, as in `st_mode`.
         mode: u32,
@@ -233,6 +265,7 @@ pub enum OpKind {
     /// The mode of a file was set.
     Chmod {
         /// The path by which the tracer knows it.
+        #[serde(with = "path")]
         path: PathBuf,
         /// The file, if it is no folder.
         file: Option<FileId>,
@@ -242,6 +275,7 @@ pub enum OpKind {
     /// The owner of a file was set.
     Chown {
         /// The path by which the tracer knows it.
+        #[serde(with = "path")]
         path: PathBuf,
         /// The file, if it is no folder.
         file: Option<FileId>,
@@ -255,11 +289,13 @@ pub enum OpKind {
     /// Times were set.
     Utimens {
         /// The path by which the tracer knows it.
+        #[serde(with = "path")]
         path: PathBuf,
     },
     /// An extended attribute was set (`Some`) or removed.
     Xattr {
         /// The path by which the tracer knows it.
+        #[serde(with = "path")]
         path: PathBuf,
         /// The file, if it is no folder.
         file: Option<FileId>,
@@ -273,6 +309,7 @@ pub enum OpKind {
         /// The file.
         file: FileId,
         /// The path by which the tracer knows it.
+        #[serde(with = "path")]
         path: PathBuf,
         /// Metadata that is not needed to read the data back may stay behind (`fdatasync`).
         data_only: bool,
@@ -280,6 +317,7 @@ pub enum OpKind {
     /// `fsync` of a folder.
     SyncFolder {
         /// The folder.
+        #[serde(with = "path")]
         path: PathBuf,
     },
     /// `sync` or `syncfs`.
@@ -289,6 +327,7 @@ pub enum OpKind {
         /// The file.
         file: FileId,
         /// The path by which the tracer knows it.
+        #[serde(with = "path")]
         path: PathBuf,
     },
     /// An advisory lock was taken, changed or released.
@@ -296,6 +335,7 @@ pub enum OpKind {
         /// The file.
         file: FileId,
         /// The path by which the tracer knows it.
+        #[serde(with = "path")]
         path: PathBuf,
         /// Which kind of lock.
         family: LockFamily,
@@ -351,6 +391,12 @@ impl std::fmt::Debug for Data {
 impl From<Vec<u8>> for Data {
     fn from(bytes: Vec<u8>) -> Self {
         Data(bytes.into())
+    }
+}
+
+impl From<Bytes> for Data {
+    fn from(bytes: Bytes) -> Self {
+        Data(bytes)
     }
 }
 

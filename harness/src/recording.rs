@@ -1,24 +1,40 @@
-//! A recording: one traced run, with the trees before and after it.
+//! A recording: one traced run, with the trees before and after it; and files that hold such runs.
 
 use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+mod format;
+mod header;
+mod owners;
+mod read;
+mod spool;
+mod write;
+
+pub use format::FORMAT_VERSION;
+pub use header::Header;
+pub use read::{ReadError, Recorded, read, read_from};
+pub use spool::Spool;
+pub use write::{Recorder, WriteError};
 
 use crate::op::{Event, Op, What};
 use crate::subject::End;
 use crate::tree::Tree;
 
 /// Something that the tracer could not see or does not model. A case that a gap touches is not measured.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Gap {
     /// What was not seen, in words for the report.
     pub what: String,
     /// The watched path that it touches; `None` where it touches none of them.
+    #[serde(with = "crate::op::path::option")]
     pub path: Option<std::path::PathBuf>,
     /// How many events had been written down when it came.
     pub at_event: usize,
 }
 
 /// What a traced run leaves.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Trace {
     /// Everything seen, in order.
     pub events: Vec<Event>,
@@ -50,7 +66,7 @@ pub fn marks(events: &[Event]) -> Vec<String> {
 }
 
 /// A traced run between two trees.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Recording {
     /// The watched folder before the run.
     pub before: Tree,

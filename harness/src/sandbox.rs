@@ -42,6 +42,7 @@ mod stale;
 mod view;
 
 pub use capabilities::{Capabilities, Way, capabilities, overlay};
+pub(crate) use clean::remove;
 use layout::Layout;
 pub use over::Lower;
 pub(crate) use view::holds_mounts;
@@ -50,8 +51,8 @@ use view::{Failed, View};
 /// What a sandbox is made of.
 #[derive(Debug, Clone, Default)]
 pub struct SandboxOptions {
-    /// Where the subject shall see its work folder; only with namespaces. It is a folder that exists, or lies below
-    /// `/tmp`, `/var/tmp` or `/dev/shm`; [`DEFAULT_SEEN`] where it is not said.
+    /// Where the subject shall see its work folder; only with namespaces. It need not be there, but for a folder above it
+    /// other than `/`; [`DEFAULT_SEEN`] where it is not said.
     pub seen_at: Option<PathBuf>,
     /// The folders below `seen_at` that alone are those of the work folder, where it is not the whole: `seen_at` itself stays
     /// as it is. Relative; only with namespaces.

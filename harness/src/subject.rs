@@ -17,7 +17,7 @@ pub struct Program {
 }
 
 /// How a program ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum Exit {
     /// With this exit code.
     Code(i32),
@@ -51,7 +51,7 @@ impl std::fmt::Display for Exit {
 }
 
 /// The end of one program of a run.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct End {
     /// How it ended.
     pub exit: Exit,

@@ -59,9 +59,9 @@ pub enum Command {
     Run(RunArgs),
     /// List scenarios: their faults, and what they prove
     List(ListArgs),
-    /// Run a scenario's subject once, undisturbed, and print its op log
+    /// Run a program or a scenario's subject undisturbed, and print or keep its op log
     Record(RecordArgs),
-    /// Run one case of a scenario again
+    /// Run one case of a scenario again, or make what a recorded one leaves
     Replay(ReplayArgs),
     /// Print what each disk model guarantees after a power cut, with the sources
     Models(ModelsArgs),
@@ -85,6 +85,7 @@ Examples:
   crashlab check --state state.json -- python3 save.py state.json
   crashlab check --recover './job --resume' --check './job --verify' -- ./job
   crashlab check --case kill@3 --keep kept -- ./job
+  crashlab check --recording job.crashlab --recover './job --resume'
 
 The program runs in a copy of the current folder, which it sees at its own path;
 the folder itself is never changed. So it is with folders given with --watch.
@@ -108,9 +109,9 @@ pub struct CheckArgs {
     /// one a line
     #[arg(long, value_name = "CMD")]
     pub check: Option<String>,
-    /// What to try, parted by commas: kill, power, damage
-    #[arg(long, value_name = "LIST", default_value = "kill", value_parser = fault_list)]
-    pub faults: FaultList,
+    /// What to try, parted by commas: kill, power, damage [default: kill]
+    #[arg(long, value_name = "LIST", value_parser = fault_list)]
+    pub faults: Option<FaultList>,
     /// The disks on which the power fails, parted by commas, or `all` (see `crashlab models`)
     #[arg(long, value_name = "LIST", default_value = MODELS[0].name, value_parser = disk_list)]
     pub model: DiskList,
@@ -127,15 +128,16 @@ pub struct CheckArgs {
     /// A file that may hold anything after a crash
     #[arg(long, value_name = "PATH")]
     pub volatile: Vec<PathBuf>,
-    /// How many kills in a row: 2 kills the recovery as well, at each of its places
-    #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u8).range(1..=3))]
-    pub depth: u8,
-    /// How many kills are made for real as well, beside one for each kind of fault: a number, or `all`
-    #[arg(long, value_name = "N", default_value = "4", value_parser = confirmations)]
-    pub confirm: usize,
-    /// Seconds that one run may take
-    #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = clap::value_parser!(u64).range(1..=3600))]
-    pub time_limit: u64,
+    /// How many kills in a row: 2 kills the recovery as well, at each of its places [default: 1]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=3))]
+    pub depth: Option<u8>,
+    /// How many kills are made for real as well, beside one for each kind of fault: a number, or `all` [default: 4; none
+    /// with --recording]
+    #[arg(long, value_name = "N", value_parser = confirmations)]
+    pub confirm: Option<usize>,
+    /// Seconds that one run may take [default: 10]
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=3600))]
+    pub time_limit: Option<u64>,
     /// Standard output is a pipe, and not a terminal
     #[arg(long)]
     pub pipe: bool,
@@ -145,11 +147,18 @@ pub struct CheckArgs {
     /// Only the case of this id
     #[arg(long, value_name = "ID")]
     pub case: Option<String>,
+    /// Keep the recording in this new file
+    #[arg(short, long, value_name = "FILE", conflicts_with = "recording")]
+    pub output: Option<PathBuf>,
+    /// Try what was recorded in this file, perhaps on another machine, instead of running the program. Recoveries are run; what
+    /// other options say goes before what the recording says
+    #[arg(long, value_name = "FILE", conflicts_with = "command")]
+    pub recording: Option<PathBuf>,
     /// How it is done and told.
     #[command(flatten)]
     pub report: ReportArgs,
     /// The program and its arguments
-    #[arg(last = true, required = true, value_name = "CMD")]
+    #[arg(last = true, required_unless_present = "recording", value_name = "CMD")]
     pub command: Vec<String>,
 }
 
@@ -192,6 +201,11 @@ fn states(text: &str) -> Result<usize, String> {
         Ok(count @ 1..=1_000_000) => Ok(count),
         _ => Err("expected a number from 1 to 1000000".to_owned()),
     }
+}
+
+impl FaultList {
+    /// What is tried where nothing is said.
+    pub const KILL: FaultList = FaultList { kill: true, power: false, damage: false };
 }
 
 fn fault_list(text: &str) -> Result<FaultList, String> {
@@ -365,36 +379,75 @@ pub struct ListArgs {
 #[command(after_help = "\
 The numbers of the ops are the places at which `kill@N` kills.
 
-Example:
-  crashlab record mine.toml")]
+Examples:
+  crashlab record mine.toml
+  crashlab record -o job.crashlab -- ./job
+  crashlab check --recording job.crashlab
+
+A recording holds the bytes of the folder that the program ran in, and what
+it wrote: whoever gets the file can read them.")]
 pub struct RecordArgs {
     /// A scenario file
-    #[arg(value_name = "SCENARIO")]
-    pub scenario: PathBuf,
+    #[arg(
+        value_name = "SCENARIO",
+        required_unless_present = "command",
+        conflicts_with = "command"
+    )]
+    pub scenario: Option<PathBuf>,
+    /// Keep the recording in this new file, for `check --recording` and `replay --recording`. What begins with nothing is
+    /// recorded once more, over its own result
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
     /// Print JSON
     #[arg(long)]
     pub json: bool,
-    /// Record reads of the watched files too
+    /// Print reads of the watched files too
     #[arg(long)]
     pub reads: bool,
+    /// Seconds that the run of a program may take [default: 10]
+    #[arg(long, value_name = "SECONDS", conflicts_with = "scenario", value_parser = clap::value_parser!(u64).range(1..=3600))]
+    pub time_limit: Option<u64>,
+    /// The program's standard output is a pipe, and not a terminal
+    #[arg(long, conflicts_with = "scenario")]
+    pub pipe: bool,
+    /// The program may use the network
+    #[arg(long, conflicts_with = "scenario")]
+    pub network: bool,
+    /// A program and its arguments, instead of a scenario: it runs in a copy of the current folder
+    #[arg(last = true, value_name = "CMD")]
+    pub command: Vec<String>,
 }
 
 /// `crashlab replay`.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "\
+#[command(
+    override_usage = "crashlab replay [OPTIONS] SCENARIO CASE\n       crashlab replay [OPTIONS] --recording FILE CASE",
+    after_help = "\
 Examples:
   crashlab replay mine.toml kill@12
-  crashlab replay mine.toml kill@mark:model-called --keep kept")]
+  crashlab replay mine.toml kill@mark:model-called --keep kept
+  crashlab replay --recording job.crashlab kill@12 --shell
+
+What a kill leaves is made from a recording alone: neither the program nor a
+recovery is run."
+)]
 pub struct ReplayArgs {
-    /// A scenario file
-    #[arg(value_name = "SCENARIO")]
-    pub scenario: PathBuf,
+    /// A scenario file; not with --recording
+    #[arg(value_name = "SCENARIO", required = true)]
+    pub scenario: String,
     /// The id of the case, as a report prints it
     #[arg(value_name = "CASE")]
-    pub case: String,
+    pub case: Option<String>,
+    /// The case is one of this recording
+    #[arg(long, value_name = "FILE")]
+    pub recording: Option<PathBuf>,
     /// Keep the work folder in this folder
     #[arg(long, value_name = "DIR")]
     pub keep: Option<PathBuf>,
+    /// Open a shell ($SHELL) in the work folder as the crash left it; the folder goes when the shell ends, unless --keep
+    /// keeps it
+    #[arg(long)]
+    pub shell: bool,
     /// Do not run the scenario's `build` command
     #[arg(long)]
     pub no_build: bool,

@@ -7,11 +7,12 @@ use std::path::{Path, PathBuf};
 use clap::{Parser, ValueEnum};
 
 use super::progress::watched;
+use super::recording::{Tried, tried};
 use super::replay::show_cases;
 use super::run::{code, free_for_keeping, say_what_was_kept};
-use super::{CheckArgs, Code, Output, Victims, output};
+use super::{CheckArgs, Code, FaultList, Output, Victims, output};
 use crate::report::{Event, Json, Keep, Reporter, Summary, Terminal};
-use crate::run::{self, LabError, ScenarioResult, Settings};
+use crate::run::{self, LabError, Plan, ScenarioResult, Settings};
 use crate::scenario::{
     CommandLine, DamageFault, Fault, FaultKind, KillPoint, PowerFault, Recovery, Scenario, Subject,
 };
@@ -20,21 +21,23 @@ use crate::wrap::{heading, shell_word};
 
 /// Tries the program and prints what it comes to.
 pub(super) fn check(args: &CheckArgs, out: &mut Output<'_>) -> Code {
-    let (scenario, settings) = match scenario(args) {
-        Ok(scenario) => (scenario, settings(args)),
-        Err(mistake) => {
-            output::complain(&mistake);
-            return Code::Wrong;
-        }
-    };
     if let Some(mistake) =
         args.report.keep.as_deref().and_then(|folder| free_for_keeping(folder).err())
     {
         output::complain(&mistake);
         return Code::Wrong;
     }
+    let Tried { scenario, settings, mut source } = match tried(args, settings(args)) {
+        Ok(tried) => tried,
+        Err(mistake) => {
+            output::complain(&mistake);
+            return Code::Wrong;
+        }
+    };
     super::interrupt::watch();
-    let result = watched(&settings.progress, || run::check(&scenario, &settings));
+    let result = watched(&settings.progress, || {
+        run::check_from(&scenario, &settings, &mut source, &Plan::All)
+    });
     let result = result.map(|result| ScenarioResult { replay: replay(args), ..result });
     match (&args.case, result) {
         (Some(case), Ok(result)) => one_case(args, case, &result, out),
@@ -57,30 +60,10 @@ pub(super) fn scenario(args: &CheckArgs) -> Result<Scenario, String> {
     let watched = Watched::of(&here, &watch);
     let state = paths_in(&watched, &args.state, "--state")?;
     let volatile = paths_in(&watched, &args.volatile, "--volatile")?;
-    for ack in args.ack.iter().filter(|ack| !ack.starts_with("mark:")) {
-        regex::bytes::Regex::new(ack).map_err(|error| format!("--ack {ack}: {error}"))?;
-    }
+    must_be_acks(&args.ack)?;
     let command = CommandLine::Argv(args.command.clone());
     let recover = args.recover.clone().map(CommandLine::Shell);
-    let mut kinds = Vec::new();
-    if args.faults.kill {
-        let point = |victims: &Victims| match victims {
-            Victims::All => KillPoint::All,
-            Victims::Process => KillPoint::EachProcess,
-        };
-        kinds.push(FaultKind::Kill { at: args.kill.iter().map(point).collect() });
-    }
-    if args.faults.power {
-        let models = args.model.0.clone();
-        kinds.push(FaultKind::Power(PowerFault { models, states: args.states }));
-    }
-    if args.faults.damage {
-        let Some(file) = state.first().cloned() else {
-            return Err("--faults damage: say by --state which file is to be damaged".to_owned());
-        };
-        kinds.push(FaultKind::Damage(DamageFault::seven(file)));
-    }
-    let fault = |kind| Fault { kind, expect: Vec::new(), line: 0 };
+    let faults = faults(args, args.faults.unwrap_or(FaultList::KILL), &state)?;
     Ok(Scenario {
         file: PathBuf::from(heading(&shown(&args.command))),
         name: heading(&shown(&args.command)),
@@ -99,7 +82,7 @@ pub(super) fn scenario(args: &CheckArgs) -> Result<Scenario, String> {
             folder: Some(here),
             watch,
             setup: Vec::new(),
-            time_limit: args.time_limit,
+            time_limit: args.time_limit.unwrap_or(10),
             pipe: args.pipe,
             network: args.network,
             volatile,
@@ -109,10 +92,52 @@ pub(super) fn scenario(args: &CheckArgs) -> Result<Scenario, String> {
         recovery: Recovery {
             command: recover.unwrap_or(command),
             check: args.check.clone().map(CommandLine::Shell),
-            depth: usize::from(args.depth),
+            depth: args.depth.map_or(1, usize::from),
         },
-        faults: kinds.into_iter().map(fault).collect(),
+        faults,
     })
+}
+
+/// The faults that a list names.
+///
+/// # Errors
+///
+/// Where it is not said which file is to be damaged.
+pub(super) fn faults(
+    args: &CheckArgs,
+    list: FaultList,
+    state: &[PathBuf],
+) -> Result<Vec<Fault>, String> {
+    let mut kinds = Vec::new();
+    if list.kill {
+        let point = |victims: &Victims| match victims {
+            Victims::All => KillPoint::All,
+            Victims::Process => KillPoint::EachProcess,
+        };
+        kinds.push(FaultKind::Kill { at: args.kill.iter().map(point).collect() });
+    }
+    if list.power {
+        let models = args.model.0.clone();
+        kinds.push(FaultKind::Power(PowerFault { models, states: args.states }));
+    }
+    if list.damage {
+        let Some(file) = state.first().cloned() else {
+            return Err("--faults damage: say by --state which file is to be damaged".to_owned());
+        };
+        kinds.push(FaultKind::Damage(DamageFault::seven(file)));
+    }
+    let fault = |kind| Fault { kind, expect: Vec::new(), line: 0 };
+    Ok(kinds.into_iter().map(fault).collect())
+}
+
+/// # Errors
+///
+/// Where what is to be a regular expression is none.
+pub(super) fn must_be_acks(acks: &[String]) -> Result<(), String> {
+    for ack in acks.iter().filter(|ack| !ack.starts_with("mark:")) {
+        regex::bytes::Regex::new(ack).map_err(|error| format!("--ack {ack}: {error}"))?;
+    }
+    Ok(())
 }
 
 /// The scenario of a command with nothing else said but which folders are watched as well.
@@ -134,7 +159,11 @@ pub(super) fn of_command(command: &[String], watch: &[PathBuf]) -> Result<Scenar
 
 fn settings(args: &CheckArgs) -> Settings {
     let settings = Settings::default();
-    Settings { jobs: args.report.jobs(), confirm: args.confirm, ..settings }
+    Settings {
+        jobs: args.report.jobs(),
+        confirm: args.confirm.unwrap_or(settings.confirm),
+        ..settings
+    }
 }
 
 /// The absolute path of a folder that must exist.
@@ -176,23 +205,23 @@ fn shown(command: &[String]) -> String {
 fn replay(args: &CheckArgs) -> String {
     let mut words = vec!["crashlab check".to_owned()];
     let mut say = |option: &str, value: &str| words.push(format!("{option} {}", shell_word(value)));
+    args.recording.iter().for_each(|file| say("--recording", &file.to_string_lossy()));
     args.state.iter().for_each(|path| say("--state", &path.to_string_lossy()));
     args.watch.iter().for_each(|path| say("--watch", &path.to_string_lossy()));
     args.recover.iter().for_each(|line| say("--recover", line));
     args.check.iter().for_each(|line| say("--check", line));
     args.ack.iter().for_each(|what| say("--ack", what));
     args.volatile.iter().for_each(|path| say("--volatile", &path.to_string_lossy()));
-    let super::args::FaultList { kill, power, damage } = args.faults;
-    let named = [("kill", kill), ("power", power), ("damage", damage)];
-    let list: Vec<&str> = named.iter().filter(|(_, on)| *on).map(|(name, _)| *name).collect();
-    if list != ["kill"] {
+    if let Some(FaultList { kill, power, damage }) = args.faults {
+        let named = [("kill", kill), ("power", power), ("damage", damage)];
+        let list: Vec<&str> = named.iter().filter(|(_, on)| *on).map(|(name, _)| *name).collect();
         say("--faults", &list.join(","));
-    }
-    if power {
-        let models: Vec<&str> = args.model.0.iter().map(|model| model.name).collect();
-        say("--model", &models.join(","));
-        if args.states != PowerFault::STATES {
-            say("--states", &args.states.to_string());
+        if power {
+            let models: Vec<&str> = args.model.0.iter().map(|model| model.name).collect();
+            say("--model", &models.join(","));
+            if args.states != PowerFault::STATES {
+                say("--states", &args.states.to_string());
+            }
         }
     }
     let who = args.kill.iter().filter_map(ValueEnum::to_possible_value);
@@ -200,16 +229,18 @@ fn replay(args: &CheckArgs) -> String {
     if who != "all" {
         say("--kill", &who);
     }
-    if args.depth > 1 {
-        say("--depth", &args.depth.to_string());
-    }
+    args.depth.iter().for_each(|depth| say("--depth", &depth.to_string()));
     if args.pipe {
         words.push("--pipe".to_owned());
     }
     if args.network {
         words.push("--network".to_owned());
     }
-    format!("{} --case {{case}} -- {}", words.join(" "), shown(&args.command))
+    words.push("--case {case}".to_owned());
+    if args.recording.is_none() {
+        words.push(format!("-- {}", shown(&args.command)));
+    }
+    words.join(" ")
 }
 
 fn report(

@@ -16,13 +16,15 @@ mod output;
 pub mod plan;
 mod progress;
 mod record;
+mod recording;
 mod replay;
 mod run;
 mod schema;
+mod shell;
 
 pub use args::{
-    Args, CheckArgs, Command, CompletionsArgs, DamageArgs, Deny, DoctorArgs, InitArgs, ListArgs,
-    ManArgs, ModelsArgs, RecordArgs, ReplayArgs, RunArgs, Victims,
+    Args, CheckArgs, Command, CompletionsArgs, DamageArgs, Deny, DoctorArgs, FaultList, InitArgs,
+    ListArgs, ManArgs, ModelsArgs, RecordArgs, ReplayArgs, RunArgs, Victims,
 };
 pub use exit::Code;
 pub use output::Output;
@@ -34,7 +36,10 @@ pub fn dispatch(args: &Args, output: &mut Output<'_>) -> Code {
         Command::Check(args) => Ok(check::check(args, output)),
         Command::List(args) => plan::list(args).map(|plan| list::list(&plan, output)),
         Command::Record(args) => plan::record(args).map(|plan| record::record(&plan, output)),
-        Command::Replay(args) => plan::replay(args).map(|plan| replay::replay(&plan, output)),
+        Command::Replay(args) => plan::replay(args).map(|plan| match &plan.of {
+            plan::ReplayOf::Scenario(scenario) => replay::replay(&plan, scenario, output),
+            plan::ReplayOf::Recording(file) => recording::replay(&plan, file, output),
+        }),
         Command::Damage(args) => Ok(damage::run(args, output)),
         Command::Models(args) => Ok(models::models(args, output)),
         Command::Init(args) => Ok(init::init(args, output)),

@@ -44,15 +44,17 @@ pub struct RecordPlan {
     pub scenario: Scenario,
     /// Print JSON.
     pub json: bool,
-    /// Record reads too.
+    /// Print reads too.
     pub reads: bool,
+    /// Keep the recording here.
+    pub keep: Option<PathBuf>,
 }
 
 /// What `crashlab replay` is to do.
 #[derive(Debug)]
 pub struct ReplayPlan {
     /// Where the case belongs.
-    pub scenario: Scenario,
+    pub of: ReplayOf,
     /// Its id, as it was given.
     pub case: String,
     /// Keep the work folder here.
@@ -61,6 +63,17 @@ pub struct ReplayPlan {
     pub build: bool,
     /// Make a kill for real.
     pub live: bool,
+    /// Open a shell in the work folder.
+    pub shell: bool,
+}
+
+/// Where a case belongs.
+#[derive(Debug)]
+pub enum ReplayOf {
+    /// A scenario, whose subject is run.
+    Scenario(Box<Scenario>),
+    /// The recording in this file.
+    Recording(PathBuf),
 }
 
 /// The arguments cannot be made a plan. `Display` is for people, of 80 columns, and may have many lines.
@@ -82,6 +95,8 @@ pub enum PlanError {
         /// The files that it stands for.
         files: Vec<PathBuf>,
     },
+    /// The arguments do not fit together.
+    Arguments(String),
 }
 
 /// # Errors
@@ -111,19 +126,38 @@ pub fn list(args: &ListArgs) -> Result<ListPlan, PlanError> {
 ///
 /// [`PlanError`] where the scenario is wrong, or more than one.
 pub fn record(args: &RecordArgs) -> Result<RecordPlan, PlanError> {
-    Ok(RecordPlan { scenario: one(&args.scenario)?, json: args.json, reads: args.reads })
+    let scenario = match &args.scenario {
+        Some(path) => one(path)?,
+        None => super::recording::to_record(args).map_err(PlanError::Arguments)?,
+    };
+    Ok(RecordPlan { scenario, json: args.json, reads: args.reads, keep: args.output.clone() })
 }
 
 /// # Errors
 ///
 /// [`PlanError`] where the scenario is wrong, or more than one.
 pub fn replay(args: &ReplayArgs) -> Result<ReplayPlan, PlanError> {
+    let (of, case) = match (&args.scenario, &args.case, &args.recording) {
+        (case, None, Some(file)) => (ReplayOf::Recording(file.clone()), case),
+        (scenario, Some(case), None) => {
+            (ReplayOf::Scenario(Box::new(one(Path::new(scenario))?)), case)
+        }
+        (_, Some(_), Some(_)) => {
+            let what = "with --recording there is no scenario: give the id of one case";
+            return Err(PlanError::Arguments(what.to_owned()));
+        }
+        (_, None, None) => {
+            let what = "give a scenario file and the id of one of its cases, or --recording";
+            return Err(PlanError::Arguments(what.to_owned()));
+        }
+    };
     Ok(ReplayPlan {
-        scenario: one(&args.scenario)?,
-        case: args.case.clone(),
+        of,
+        case: case.clone(),
         keep: args.keep.clone(),
         build: !args.no_build,
         live: args.live,
+        shell: args.shell,
     })
 }
 
@@ -163,6 +197,7 @@ fn selected(scenarios: Vec<Scenario>, only: &[String]) -> Result<Vec<Scenario>, 
 impl fmt::Display for PlanError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            PlanError::Arguments(what) => f.write_str(what),
             PlanError::Scenarios(errors) => {
                 for error in errors {
                     writeln!(f, "{}", error.render(80))?;

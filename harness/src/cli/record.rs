@@ -1,19 +1,32 @@
-//! `crashlab record`: the op log of one undisturbed run.
+//! `crashlab record`: the op log of an undisturbed run, printed and perhaps kept.
 
 use std::path::Path;
 
 use super::plan::RecordPlan;
+use super::recording::{is_read, must_be_new};
 use super::{Code, Output, output};
+use crate::op::Event;
 use crate::recording::Recording;
-use crate::run::{LabError, Settings, Stage, build};
+use crate::run::{LabError, Settings, Stage, build, keep_recording};
 use crate::trace::describe;
 use crate::tree::unaccounted;
 
-/// Records the scenario's subject and prints what it did, an event a line.
+/// Records the subject and prints what it did, an event a line.
 pub(super) fn record(plan: &RecordPlan, out: &mut Output<'_>) -> Code {
     super::interrupt::watch();
-    match recording(plan) {
-        Ok(recording) => print(plan, &recording, out),
+    match recordings(plan) {
+        Ok(recordings) => {
+            let headings = ["1: from nothing", "2: over what the first run left"];
+            let mut code = Code::Held;
+            for (number, recording) in recordings.iter().enumerate() {
+                if recordings.len() > 1 {
+                    heading(plan, number + 1, headings[number.min(1)], out);
+                }
+                let one = print(plan, recording, out);
+                code = if one == Code::Held { code } else { one };
+            }
+            code
+        }
         Err(error) => {
             output::complain(&error.to_string());
             error.into()
@@ -21,16 +34,30 @@ pub(super) fn record(plan: &RecordPlan, out: &mut Output<'_>) -> Code {
     }
 }
 
-fn recording(plan: &RecordPlan) -> Result<Recording, LabError> {
+fn heading(plan: &RecordPlan, number: usize, text: &str, out: &mut Output<'_>) {
+    match plan.json {
+        true => out.line(&serde_json::json!({ "run": number }).to_string()),
+        false => out.line(text),
+    }
+}
+
+fn recordings(plan: &RecordPlan) -> Result<Vec<Recording>, LabError> {
     let settings = Settings::default();
+    if let Some(file) = &plan.keep {
+        must_be_new(file).map_err(LabError::Scenario)?;
+    }
     build(std::slice::from_ref(&plan.scenario), &settings, &mut |_| {})?;
+    if let Some(file) = &plan.keep {
+        return keep_recording(&plan.scenario, &settings, file);
+    }
     let stage = Stage::new(&plan.scenario, &settings, None)?;
     let before = stage.prepare()?;
-    stage.record(&before, plan.reads)
+    Ok(vec![stage.record(&before, plan.reads)?])
 }
 
 fn print(plan: &RecordPlan, recording: &Recording, out: &mut Output<'_>) -> Code {
-    for event in &recording.trace.events {
+    let told = |event: &&Event| plan.reads || !is_read(event);
+    for event in recording.trace.events.iter().filter(told) {
         match plan.json {
             true => out.line(&serde_json::json!(event).to_string()),
             false => out.line(&describe(event)),

@@ -11,7 +11,7 @@ use crate::run::{Plan, ScenarioResult, Settings, try_scenario};
 use crate::scenario::{FaultKind, Scenario};
 
 /// Runs the case and prints all that is known of it.
-pub(super) fn replay(plan: &ReplayPlan, out: &mut Output<'_>) -> Code {
+pub(super) fn replay(plan: &ReplayPlan, scenario: &Scenario, out: &mut Output<'_>) -> Code {
     super::interrupt::watch();
     let settings = Settings { build: plan.build, live: plan.live, ..Settings::default() };
     // A kill of a recovery is known by the kill before it.
@@ -19,15 +19,23 @@ pub(super) fn replay(plan: &ReplayPlan, out: &mut Output<'_>) -> Code {
         true => Plan::All,
         false => Plan::Case(plan.case.clone()),
     };
-    let result = match try_scenario(&plan.scenario, &wanted, &settings) {
+    let result = match try_scenario(scenario, &wanted, &settings) {
         Ok(result) => result,
         Err(error) => {
             output::complain(&error.to_string());
             return error.into();
         }
     };
-    let file = plan.scenario.file.display().to_string();
-    show_cases(&result, &plan.case, plan.keep.as_deref(), out).unwrap_or_else(|| {
+    let file = scenario.file.display().to_string();
+    let shown = show_cases(&result, &plan.case, plan.keep.as_deref(), out);
+    if plan.shell && shown.is_some() {
+        out.flush();
+        if let Err(mistake) = shell_in_case(&result, plan) {
+            output::complain(&mistake);
+            return Code::Wrong;
+        }
+    }
+    shown.unwrap_or_else(|| {
         let misspelt =
             plan.case.strip_prefix("damage:").and_then(|name| name.parse::<Damage>().err());
         if let Some(error) = misspelt {
@@ -37,7 +45,7 @@ pub(super) fn replay(plan: &ReplayPlan, out: &mut Output<'_>) -> Code {
         output::complain(&format!(
             "{file}: there is no case `{}`; it has: {}",
             plan.case,
-            forms(&plan.scenario).join(", ")
+            forms(scenario).join(", ")
         ));
         Code::Wrong
     })
@@ -69,6 +77,20 @@ pub(super) fn show_cases(
         }
     }
     [Code::Fault, Code::NotMeasured, Code::Held].into_iter().find(|code| codes.contains(code))
+}
+
+/// Opens a shell in the folder of the plan's case, as the crash left it.
+///
+/// # Errors
+///
+/// Why that cannot be, in words.
+pub(super) fn shell_in_case(result: &ScenarioResult, plan: &ReplayPlan) -> Result<(), String> {
+    let mut cases = result.faults.iter().flat_map(|fault| &fault.cases);
+    let case = cases.find(|case| case.id == plan.case);
+    match case.and_then(|case| case.evidence.crashed.as_ref()) {
+        Some(crashed) => super::shell::open(crashed, &plan.case, plan.keep.as_deref()),
+        None => Err(format!("`{}` leaves no folder for a shell to be in", plan.case)),
+    }
 }
 
 /// The ids that a scenario's cases can have.

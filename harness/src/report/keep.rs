@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use super::{Event, Reporter};
 use crate::judge::Grade;
-use crate::run::Case;
-use crate::tree::{SnapshotError, write_out};
+use crate::run::{Case, Evidence};
+use crate::tree::{SnapshotError, Tree, write_out};
 
 /// Keeps the folders of every finding, and hands all events on.
 pub struct Keep<'a> {
@@ -53,13 +53,27 @@ impl Reporter for Keep<'_> {
 ///
 /// [`SnapshotError`] where it cannot be written, or is there already.
 pub fn keep_case(case: &Case, folder: &Path) -> Result<String, SnapshotError> {
-    let place: PathBuf = folder.join(folder_name(&case.id));
-    let trees = [
-        ("before", &case.evidence.before),
-        ("crashed", &case.evidence.crashed),
-        ("end", &case.evidence.ended),
-    ];
-    for (name, tree) in trees {
+    let Evidence { before, crashed, ended, .. } = &case.evidence;
+    keep_trees(&case.id, [before.as_deref(), crashed.as_deref(), ended.as_deref()], folder)
+}
+
+/// Where [`keep_case`] keeps what the crash left.
+pub(crate) fn crashed_folder(id: &str, folder: &Path) -> PathBuf {
+    folder.join(folder_name(id)).join("crashed")
+}
+
+/// Writes trees of a case below `folder`: as it was before the run, after the crash and at the end.
+///
+/// # Errors
+///
+/// As [`keep_case`].
+pub(crate) fn keep_trees(
+    id: &str,
+    trees: [Option<&Tree>; 3],
+    folder: &Path,
+) -> Result<String, SnapshotError> {
+    let place: PathBuf = folder.join(folder_name(id));
+    for (name, tree) in ["before", "crashed", "end"].into_iter().zip(trees) {
         let Some(tree) = tree else { continue };
         let path = place.join(name);
         let failed = |source| SnapshotError { what: "write", path: path.clone(), source };

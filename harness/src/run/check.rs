@@ -8,6 +8,7 @@ use std::time::Instant;
 use super::part::Part;
 use super::pool;
 use super::scenario::{Alone, Plan, ScenarioResult, finish, record};
+use super::source::Source;
 use super::stage::{Stage, show};
 use super::{LabError, Settings};
 use crate::judge::{Content, Follower, State};
@@ -41,41 +42,48 @@ impl Found {
 ///
 /// [`LabError`]; [`LabError::Scenario`] also where the program changes no file.
 pub fn check(scenario: &Scenario, settings: &Settings) -> Result<ScenarioResult, LabError> {
-    let processor = pool::processors()[0];
-    let stage = Stage::new(scenario, settings, Some(processor))?;
-    stage.until_known(|| check_on(&stage, processor))
+    check_from(scenario, settings, &mut Source::Live, &Plan::All)
 }
 
-fn check_on(stage: &Stage<'_>, processor: usize) -> Result<ScenarioResult, LabError> {
+/// As [`check`], of what the plan wants, with runs from this source. Where they were recorded, the subject is not run, but for
+/// kills that are to be made for real.
+///
+/// # Errors
+///
+/// As [`check`].
+pub fn check_from(
+    scenario: &Scenario,
+    settings: &Settings,
+    source: &mut Source,
+    plan: &Plan,
+) -> Result<ScenarioResult, LabError> {
+    let processor = pool::processors()[0];
+    let stage = Stage::new(scenario, settings, Some(processor))?;
+    stage.until_known(|| {
+        source.again();
+        check_on(&stage, processor, source, plan)
+    })
+}
+
+fn check_on(
+    stage: &Stage<'_>,
+    processor: usize,
+    source: &mut Source,
+    plan: &Plan,
+) -> Result<ScenarioResult, LabError> {
     let begun = Instant::now();
     let (scenario, settings) = (stage.scenario, stage.settings());
     settings.progress.begin(1);
-    let before = stage.prepare()?;
     let given = !scenario.subject.state.is_empty();
-    // Only reads tell a lock file from one that holds something.
-    let first = Rc::new(record(stage, &before, !given)?);
-    let found = found_in(stage, &first)?;
-    let state = if given { scenario.subject.state.clone() } else { found.state.clone() };
-    if state.is_empty() {
-        return Err(LabError::Scenario(changes_nothing(scenario)));
-    }
-    let is_fresh = stage.with_state(state).state.image(&before).is_nothing();
+    let is_recorded = source.is_recorded();
+    let Runs { runs, is_fresh } = runs(stage, source)?;
     let mut notes = Vec::from_iter(paths_begin_at(scenario));
-    let (first_found, mut how) = (found.clone(), if given { How::Given } else { How::Singly });
-    let mut runs = vec![(first, found)];
-    if is_fresh {
-        match record(stage, &runs[0].0.after, !given) {
-            Err(LabError::Interrupted) => {}
-            second => {
-                let second = Rc::new(second?);
-                let found = found_in(stage, &second)?;
-                runs.push((second, found));
-            }
-        }
+    let (first_found, mut how) = (runs[0].1.clone(), if given { How::Given } else { How::Singly });
+    if is_recorded {
+        notes.extend(told_of_recorded(settings, is_fresh && runs.len() == 1));
     }
     let recoveries = Recoveries::new(stage);
     let mut parts = Vec::new();
-    let plan = &Plan::All;
     for (number, (run, found)) in (1..).zip(&runs) {
         let groups = match given {
             true => vec![scenario.subject.state.clone()],
@@ -88,6 +96,7 @@ fn check_on(stage: &Stage<'_>, processor: usize) -> Result<ScenarioResult, LabEr
             continue;
         }
         let prefix = if is_fresh { format!("{number}:") } else { String::new() };
+        let plan = &of_part(plan, &prefix);
         let judged = |group: Vec<PathBuf>| {
             let stage = stage.with_state(group.clone());
             let recoveries = recoveries.seen_by(&stage);
@@ -117,6 +126,107 @@ fn check_on(stage: &Stage<'_>, processor: usize) -> Result<ScenarioResult, LabEr
     notes.insert(0, told(&first_found, how, scenario));
     finished.add_notes(notes);
     Ok(finished.result(scenario, begun.elapsed()))
+}
+
+/// The runs of a subject that are tried, each with what was found to be its state.
+struct Runs {
+    runs: Vec<(Rc<Recording>, Found)>,
+    /// The first began without any state; the second is one over its result.
+    is_fresh: bool,
+}
+
+fn runs(stage: &Stage<'_>, source: &mut Source) -> Result<Runs, LabError> {
+    let scenario = stage.scenario;
+    let before = source.before(stage)?;
+    let given = !scenario.subject.state.is_empty();
+    // Only reads tell a lock file from one that holds something.
+    let first = source.next_good(stage, &before, !given)?;
+    let first = Rc::new(first.ok_or_else(|| LabError::Lab("nothing was recorded".to_owned()))?);
+    let found = found_in(stage, &first)?;
+    let state = if given { scenario.subject.state.clone() } else { found.state.clone() };
+    if state.is_empty() {
+        return Err(LabError::Scenario(changes_nothing(scenario)));
+    }
+    let is_fresh = stage.with_state(state).state.image(&before).is_nothing();
+    let mut runs = vec![(first, found)];
+    if is_fresh {
+        match source.next_good(stage, &runs[0].0.after, !given) {
+            Err(LabError::Interrupted) | Ok(None) => {}
+            Ok(Some(second)) => {
+                let found = found_in(stage, &second)?;
+                runs.push((Rc::new(second), found));
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    source.finish()?;
+    Ok(Runs { runs, is_fresh })
+}
+
+/// Records what [`check`] would try, whatever becomes of it, and gives the runs: one, or where that begins without any state, one
+/// more over its result.
+///
+/// # Errors
+///
+/// As [`Stage::run`]; [`LabError::Lab`] where the recording cannot be written.
+pub fn keep_recording(
+    scenario: &Scenario,
+    settings: &Settings,
+    file: &Path,
+) -> Result<Vec<Recording>, LabError> {
+    let mut source = Source::ToKeep(file.to_owned());
+    let stage = Stage::new(scenario, settings, None)?;
+    let before = source.before(&stage)?;
+    let mut runs: Vec<Recording> = source.next(&stage, &before, true)?.into_iter().collect();
+    if let Some(first) = runs.first()
+        && begins_with_nothing(first, &stage)
+    {
+        runs.extend(source.next(&stage, &first.after, true)?);
+    }
+    source.finish()?;
+    Ok(runs)
+}
+
+/// The run came to its end, and began without any of its state.
+fn begins_with_nothing(run: &Recording, stage: &Stage<'_>) -> bool {
+    let given = &stage.scenario.subject.state;
+    let found = || found_in(stage, run).map(|found| found.state).unwrap_or_default();
+    let state = if given.is_empty() { found() } else { given.clone() };
+    let ended_well = run.trace.ends.iter().all(|end| end.exit.success());
+    ended_well && !state.is_empty() && stage.with_state(state).state.image(&run.before).is_nothing()
+}
+
+/// What a reader should know of a report on runs that were made before.
+fn told_of_recorded(settings: &Settings, lacks_second: bool) -> Vec<String> {
+    let mut notes = Vec::new();
+    if !settings.confirms && !settings.live {
+        notes.push(
+            "the runs are those of the recording; no kill was made for real (--confirm N does it, where the program is)"
+                .to_owned(),
+        );
+    }
+    if settings.partial {
+        notes.push(
+            "the recording holds only what the program touches of its folder, which was too large to be copied: a recovery that needs more of it fails"
+                .to_owned(),
+        );
+    }
+    if lacks_second {
+        notes.push(
+            "the recording begins without this state and holds no second run over the first one's result, so that was not tried"
+                .to_owned(),
+        );
+    }
+    notes
+}
+
+/// What a plan for all runs wants of the run whose ids begin so.
+fn of_part(plan: &Plan, prefix: &str) -> Plan {
+    match plan {
+        Plan::All => Plan::All,
+        // The ids of its own cases never begin like those of others.
+        Plan::Case(id) => Plan::Case(id.strip_prefix(prefix).unwrap_or(id).to_owned()),
+    }
 }
 
 /// The state that a run of the program was found to have.

@@ -20,14 +20,16 @@ mod pool;
 mod power;
 mod process;
 mod scenario;
+mod source;
 mod stage;
 
 pub use build::build;
 pub use cases::{Around, Case, Cause, Evidence};
-pub use check::{Found, check, find_state};
+pub use check::{Found, check, check_from, find_state, keep_recording};
 pub use confirm::Confirmation;
 pub use pool::run;
 pub use scenario::{FaultResult, Pause, Plan, ScenarioResult, run_scenario, try_scenario};
+pub use source::Source;
 pub use stage::Stage;
 pub(crate) use stage::show;
 
@@ -51,12 +53,26 @@ pub struct Settings {
     /// How many derived kills of each fault are made for real as well, at most, beside one for each verdict that is a
     /// fault, to see that the lab derives what happens.
     pub confirm: usize,
+    /// Any derived kill is made for real at all.
+    pub confirms: bool,
     /// Run the scenarios' `build` commands.
     pub build: bool,
     /// Print what the build says as it comes.
     pub build_output: bool,
+    /// The runs are those of a recording, with these folders in the work folder left out, which programs see as they are,
+    /// if they are there.
+    pub shown: Option<Vec<std::path::PathBuf>>,
+    /// The recording holds only what the subject touches of its folder.
+    pub partial: bool,
     /// Counts the states as they are recovered from.
     pub progress: Progress,
+}
+
+impl Settings {
+    /// The runs are those of a recording, perhaps of another machine.
+    pub fn is_recorded(&self) -> bool {
+        self.shown.is_some()
+    }
 }
 
 impl Default for Settings {
@@ -68,8 +84,11 @@ impl Default for Settings {
             plain: false,
             live: false,
             confirm: 4,
+            confirms: true,
             build: true,
             build_output: false,
+            shown: None,
+            partial: false,
             progress: Progress::default(),
         }
     }
@@ -155,6 +174,12 @@ impl From<crate::trace::TraceError> for LabError {
                 LabError::Lab(format!("{error}; `crashlab doctor` says what this machine lacks"))
             }
         }
+    }
+}
+
+impl From<crate::recording::WriteError> for LabError {
+    fn from(error: crate::recording::WriteError) -> Self {
+        LabError::Lab(error.to_string())
     }
 }
 

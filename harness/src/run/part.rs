@@ -276,7 +276,7 @@ fn judge_kills(
             }
         }
     }
-    let confirmation = match settings.live || is_requested() {
+    let confirmation = match settings.live || !settings.confirms || is_requested() {
         true => Confirmation::default(),
         false => ground.confirm(&judged, settings.confirm)?,
     };

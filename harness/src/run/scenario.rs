@@ -234,7 +234,11 @@ pub(super) fn finish(
 }
 
 pub(super) fn record(stage: &Stage<'_>, before: &Tree, reads: bool) -> Result<Recording, LabError> {
-    let recording = stage.record(before, reads)?;
+    must_be_good(stage.record(before, reads)?, stage)
+}
+
+/// A run that kills can be derived from: it succeeded, and all that it did was seen.
+pub(super) fn must_be_good(recording: Recording, stage: &Stage<'_>) -> Result<Recording, LabError> {
     check_interrupt()?;
     let trace = &recording.trace;
     if !trace.ends[0].exit.success() {

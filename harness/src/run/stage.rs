@@ -11,11 +11,11 @@ use super::needs::{look_for_programs, search_path};
 use super::{LabError, Settings, check_interrupt};
 use crate::judge::{Outcome, Promises, State, overwritten_unread};
 use crate::op::What;
-use crate::recording::{Recording, Trace};
+use crate::recording::{Header, Recording, Spool, Trace};
 use crate::sandbox::{self, Lower, Sandbox, SandboxOptions};
 use crate::scenario::{CommandLine, Scenario};
 use crate::subject::{End, Program};
-use crate::trace::{Budget, Detail, Director, Options, TraceError, Undisturbed};
+use crate::trace::{self, Budget, Detail, Director, Options, TraceError, Undisturbed};
 use crate::tree::{self, Tree};
 use crate::watched::Watched;
 use crate::wrap::heading;
@@ -80,6 +80,7 @@ impl<'a> Stage<'a> {
         let large = subject.folder.as_deref().filter(|folder| {
             subject.files.is_none()
                 && subject.watch.is_empty()
+                && !settings.is_recorded()
                 && !settings.plain
                 && is_large(folder)
                 && !sandbox::holds_mounts(folder)
@@ -103,9 +104,14 @@ impl<'a> Stage<'a> {
         }
         let plain = settings.plain;
         let is_plain = plain || sandbox::capabilities().way == sandbox::Way::Plain;
-        let shown = match &watched {
-            Some(watched) if over.is_none() && !is_plain => shown(scenario, watched),
-            _ => Vec::new(),
+        let shown = match (&watched, &settings.shown) {
+            _ if over.is_some() || is_plain => Vec::new(),
+            (Some(watched), Some(shown)) => {
+                let is_here = |below: &&PathBuf| watched.base.join(below).is_dir();
+                shown.iter().filter(is_here).cloned().collect()
+            }
+            (Some(watched), None) => shown(scenario, watched),
+            (None, _) => Vec::new(),
         };
         let watched = watched.unwrap_or_default();
         let several = watched.parts.iter().any(|part| !part.as_os_str().is_empty());
@@ -317,7 +323,7 @@ impl<'a> Stage<'a> {
         detail: Detail,
         director: &mut dyn Director,
     ) -> Result<(Trace, Tree), LabError> {
-        let ran = self.run_until_stopped(programs, tree, detail, director)?;
+        let ran = self.run_until_stopped(programs, tree, detail, director, &Spool::default())?;
         check_interrupt()?;
         Ok(ran)
     }
@@ -329,13 +335,14 @@ impl<'a> Stage<'a> {
         tree: &Tree,
         detail: Detail,
         director: &mut dyn Director,
+        spool: &Spool,
     ) -> Result<(Trace, Tree), LabError> {
         check_interrupt()?;
         let known = self.generation();
         self.sandbox.fill(tree)?;
         let time_limit = Duration::from_secs(self.scenario.subject.time_limit);
         let options = Options { time_limit, detail, budget: Budget::default(), pin: self.pin() };
-        let trace = crate::trace::run(programs, &self.sandbox, &options, director)
+        let trace = trace::run_into(programs, &self.sandbox, &options, director, spool)
             .map_err(|error| self.named(error))?;
         // What the run left alone is kept once, however many runs there are.
         let after = self.sandbox.snapshot()?.sharing(tree);
@@ -350,6 +357,13 @@ impl<'a> Stage<'a> {
         let TraceError::Spawn { program, source, .. } = &error else {
             return error.into();
         };
+        let is_missing = matches!(source.kind(), ErrorKind::NotFound | ErrorKind::PermissionDenied);
+        if is_missing && self.settings.is_recorded() {
+            return LabError::Scenario(format!(
+                "{}: {error}; it need not be here for a recording of it: give what a user would run next by --recover",
+                self.scenario.file.display()
+            ));
+        }
         let hint = match (source.kind(), program.contains('/'), program.starts_with('/')) {
             (ErrorKind::NotFound, false, _) => "; it is in no folder of PATH",
             (ErrorKind::NotFound, true, false) => {
@@ -371,11 +385,30 @@ impl<'a> Stage<'a> {
     ///
     /// As [`run`](Self::run).
     pub fn record(&self, before: &Tree, reads: bool) -> Result<Recording, LabError> {
-        let subject = self.program(&self.scenario.subject.command);
+        self.record_into(before, reads, &Spool::default())
+    }
+
+    /// The same, with a spool that takes in the run while it goes on.
+    ///
+    /// # Errors
+    ///
+    /// As [`run`](Self::run).
+    pub fn record_into(
+        &self,
+        before: &Tree,
+        reads: bool,
+        spool: &Spool,
+    ) -> Result<Recording, LabError> {
+        let subject = [self.program(&self.scenario.subject.command)];
         let detail = if reads { Detail::Reads } else { Detail::Changes };
         let (trace, after) =
-            self.run_until_stopped(&[subject], before, detail, &mut Undisturbed)?;
+            self.run_until_stopped(&subject, before, detail, &mut Undisturbed, spool)?;
         Ok(Recording { before: before.clone(), trace, after })
+    }
+
+    /// What is to be known of this stage's scenario where a recording of it is read.
+    pub fn header(&self) -> Header {
+        Header { partial: self.over.is_some(), ..Header::of(self.scenario, &self.shown) }
     }
 
     /// Runs a command undisturbed and takes down its outcome.

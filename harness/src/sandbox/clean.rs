@@ -29,7 +29,7 @@ pub(super) fn empty(folder: &Path, kept: &[PathBuf]) -> io::Result<()> {
 ///
 /// A folder inside is first moved up beside the others, so that neither the length of a path nor the depth of this
 /// function depends on what a subject made.
-pub(super) fn remove(folder: &Path) -> io::Result<()> {
+pub(crate) fn remove(folder: &Path) -> io::Result<()> {
     let mut moved: u64 = 0;
     let mut queue = vec![folder.to_owned()];
     while let Some(inner) = queue.pop() {

@@ -142,7 +142,8 @@ impl Layout {
 
     /// Where a path that a private folder hides is in that folder.
     fn in_private(&self, path: &Path) -> Option<PathBuf> {
-        self.private.iter().find_map(|private| {
+        // A later one can lie in an earlier one.
+        self.private.iter().rev().find_map(|private| {
             let below = path.strip_prefix(&private.hides).ok()?;
             (!below.as_os_str().is_empty()).then(|| private.folder.join(below))
         })
@@ -205,8 +206,10 @@ impl Layout {
             self.mount_points.push(mount_point);
         } else if self.private.iter().any(|private| private.hides.starts_with(&seen_plain)) {
             return Err(refuse("it would hide the private folders for temporary files"));
-        } else if !fs::metadata(&seen_plain).is_ok_and(|found| found.is_dir()) {
-            return Err(refuse("there is no such folder, and it can be made only below /tmp"));
+        } else if fs::symlink_metadata(&seen_plain).is_err() {
+            self.add_way_to(&seen_plain)?;
+        } else if !seen_plain.is_dir() {
+            return Err(refuse("this is no folder"));
         }
         Ok(seen_plain)
     }
@@ -217,6 +220,26 @@ impl Layout {
         let point = self.work.join(part);
         make_folders(&point)?;
         self.shown_points.push(point);
+        Ok(())
+    }
+
+    /// A place that is not there, as that of a folder of another machine: the nearest folder above it is hidden by one that
+    /// shows what is in it, and has the way to the place besides.
+    fn add_way_to(&mut self, seen: &Path) -> Result<(), SandboxError> {
+        let there = seen.ancestors().find(|above| above.is_dir()).unwrap_or(Path::new("/"));
+        let real = fs::canonicalize(there).map_err(SandboxError::new(there, "look at it"))?;
+        if real.parent().is_none() {
+            let why = "there is no such folder, nor one above it but `/`: make one, which may be empty and stays so";
+            let error = io::Error::new(io::ErrorKind::NotFound, why);
+            return Err(SandboxError::new(seen, "show the work folder there")(error));
+        }
+        let folder = self.base().join(format!("private-{}", self.private.len()));
+        make_folder(&folder, 0o755)?;
+        self.private.push(Private { folder: folder.clone(), hides: real.clone() });
+        self.add_all_in(&real)?;
+        let mount_point = folder.join(seen.strip_prefix(there).unwrap_or(seen));
+        make_folders(&mount_point)?;
+        self.mount_points.push(mount_point);
         Ok(())
     }
 

@@ -36,7 +36,9 @@ pub use point::FormError;
 pub use schema::schema_text;
 
 /// A command line: an argument vector, or one string for `sh -c`.
-#[derive(Debug, Clone, PartialEq, Eq, serde::Deserialize, schemars::JsonSchema)]
+#[derive(
+    Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema,
+)]
 #[serde(untagged)]
 pub enum CommandLine {
     /// Program and arguments, no shell.

@@ -78,6 +78,25 @@ pub(crate) fn read_vector(tid: i32, vector: &[(u64, u64)], limit: usize) -> Vec<
     bytes
 }
 
+/// As [`read_vector`], handed on in parts, so that little is in memory at a time.
+pub(crate) fn pass_vector(tid: i32, vector: &[(u64, u64)], limit: u64, to: &mut dyn FnMut(&[u8])) {
+    let mut left = limit;
+    let mut part = Vec::new();
+    for (address, len) in vector {
+        let (mut at, mut wanted) = (*address, (*len).min(left));
+        while wanted > 0 {
+            part.clear();
+            let all = read_more(tid, at, wanted.min(LARGEST_PIECE as u64) as usize, &mut part);
+            to(&part);
+            let done = part.len() as u64;
+            (at, wanted, left) = (at.wrapping_add(done), wanted - done, left - done);
+            if !all {
+                return;
+            }
+        }
+    }
+}
+
 /// Reads an array of `struct iovec`.
 pub(crate) fn read_iovecs(tid: i32, address: u64, count: u64) -> Vec<(u64, u64)> {
     const MOST: u64 = 1024; // UIO_MAXIOV

@@ -6,6 +6,7 @@ pub(crate) mod confined;
 pub(crate) mod descriptor;
 pub(crate) mod flags;
 pub(crate) mod forked;
+pub(crate) mod map;
 pub(crate) mod memory;
 pub(crate) mod mount;
 pub(crate) mod namespace;

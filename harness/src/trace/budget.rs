@@ -1,4 +1,5 @@
-//! How much of a run is kept: a log lies in memory with all bytes that were written, and a run can write without end.
+//! How much of a run is kept: events lie in memory, the bytes that were written on the disk, and a run can write without
+//! end.
 
 use std::path::{Path, PathBuf};
 
@@ -8,14 +9,14 @@ use crate::op::OpKind;
 use crate::trace::Step;
 use crate::trace::tracer::Tracer;
 
-const MIB: usize = 1 << 20;
+const MIB: u64 = 1 << 20;
 
 /// What a run's log may hold. A run that goes beyond is ended, and a gap says so.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Budget {
-    /// Written bytes, together: 256 MiB by default.
-    pub bytes: usize,
-    /// Events and gaps, together: a million by default, which take about as much memory.
+    /// Written bytes, together, which take as much of the disk: 4 GiB by default.
+    pub bytes: u64,
+    /// Events and gaps, together, which stay in memory: a million by default, in some hundred MiB.
     pub events: usize,
     /// Bytes that may be used up on the file system of the work folder, wherever in the sandbox: 4 GiB by default.
     pub disk: u64,
@@ -48,15 +49,15 @@ fn free(path: &Path) -> Option<u64> {
 
 impl Default for Budget {
     fn default() -> Self {
-        Budget { bytes: 256 * MIB, events: 1_000_000, disk: 4096 * MIB as u64 }
+        Budget { bytes: 4096 * MIB, events: 1_000_000, disk: 4096 * MIB }
     }
 }
 
 /// The bytes that an op keeps.
-pub(super) fn kept(kind: &OpKind) -> usize {
+pub(super) fn kept(kind: &OpKind) -> u64 {
     match kind {
-        OpKind::Write { data, .. } => data.len(),
-        OpKind::Xattr { value: Some(value), .. } => value.len(),
+        OpKind::Write { data, .. } => data.len() as u64,
+        OpKind::Xattr { value: Some(value), .. } => value.len() as u64,
         _ => 0,
     }
 }
@@ -91,6 +92,18 @@ impl Tracer<'_> {
         self.gap_once(
             &format!("more than {most} were written, which the log would keep: the run was ended"),
             None,
+        );
+        Step::KillAll
+    }
+
+    /// Ends the run where what it does cannot be kept: the disk is full.
+    pub(super) fn unless_lost(&mut self) -> Step {
+        let Some(why) = self.world.spool.failure().filter(|_| !self.killed) else {
+            return Step::Go;
+        };
+        self.gap_once(
+            &format!("the log cannot be written, so the run was ended: {why}"),
+            Some(PathBuf::new()),
         );
         Step::KillAll
     }

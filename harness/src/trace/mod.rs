@@ -9,7 +9,7 @@ use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
 use nix::unistd::Pid;
 
 use crate::op::{Event, OpKind};
-use crate::recording::{Gap, Trace};
+use crate::recording::{Gap, Spool, Trace};
 use crate::sandbox::Sandbox;
 use crate::subject::{End, Exit, OUTPUT_LIMIT, Program};
 use crate::sys::ptrace;
@@ -50,7 +50,7 @@ pub struct Options {
     pub time_limit: Duration,
     /// What is written down.
     pub detail: Detail,
-    /// How much of the run is kept in memory.
+    /// How much of the run is kept.
     pub budget: Budget,
     /// Pin the tracer and what it traces to this processor.
     pub pin: Option<usize>,
@@ -176,6 +176,21 @@ pub fn run(
     options: &Options,
     director: &mut dyn Director,
 ) -> Result<Trace, TraceError> {
+    run_into(programs, sandbox, options, director, &Spool::default())
+}
+
+/// As [`run`], with a spool that takes in what comes while it comes.
+///
+/// # Errors
+///
+/// As [`run`].
+pub fn run_into(
+    programs: &[Program],
+    sandbox: &Sandbox,
+    options: &Options,
+    director: &mut dyn Director,
+    spool: &Spool,
+) -> Result<Trace, TraceError> {
     let strangers = ptrace::has_children();
     let fence = sandbox.fence();
     // What it reads by an absolute path shows only then.
@@ -188,7 +203,7 @@ pub fn run(
     let pinned = Pinned::to(options.pin)?;
     let started = start_all(programs, sandbox, options)?;
     let begun = Instant::now();
-    let world = World { fence, ..look_around(&started, sandbox, options) };
+    let world = World { fence, ..look_around(&started, sandbox, options, spool) };
     let pids: Vec<i32> = started.iter().map(|one| one.stop.tid()).collect();
     let (mut stops, mut outputs, mut mains) = (Vec::new(), Vec::new(), Vec::new());
     for one in started {
@@ -265,7 +280,7 @@ fn ends(
 }
 
 /// What the watched folder holds before anything runs.
-fn look_around(started: &[Started], sandbox: &Sandbox, options: &Options) -> World {
+fn look_around(started: &[Started], sandbox: &Sandbox, options: &Options, spool: &Spool) -> World {
     let tid = started.first().map_or(0, |one| one.stop.tid());
     let lost = Cell::new(false);
     let mut watched = sandbox.watched();
@@ -299,6 +314,7 @@ fn look_around(started: &[Started], sandbox: &Sandbox, options: &Options) -> Wor
         strayed: None,
         disk: budget::Disk::of(sandbox.work()),
         refused: false,
+        spool: spool.clone(),
         streams,
     };
     match sandbox.files() {

@@ -140,7 +140,9 @@ impl Tracer<'_> {
             let actor = self.actor(stop.tid());
             let path = executable(stop.tid());
             self.check_privileges(stop.tid(), &path);
-            self.events.push(Event { actor, what: What::Executed { path } });
+            let mut event = Event { actor, what: What::Executed { path } };
+            self.world.spool.event(&mut event);
+            self.events.push(event);
             let step = if self.killed { Step::KillAll } else { self.director.start(program) };
             self.follow(stop, step);
         }
@@ -236,7 +238,7 @@ impl Tracer<'_> {
     fn bounded(&mut self, program: usize, mut what: What) -> What {
         if let What::Output { stream, bytes } = &mut what {
             let printed = self.printed.entry((program, *stream)).or_default();
-            bytes.truncate(OUTPUT_LIMIT - *printed);
+            *bytes = bytes.slice(..bytes.len().min(OUTPUT_LIMIT - *printed));
             *printed += bytes.len();
         }
         what
@@ -244,10 +246,11 @@ impl Tracer<'_> {
 
     /// Writes an event down.
     pub(super) fn emit(&mut self, actor: Actor, what: What) -> Step {
-        let event = Event { actor, what };
+        let mut event = Event { actor, what };
+        self.world.spool.event(&mut event);
         let step = if self.killed { Step::Go } else { self.director.after(&event) };
         self.events.push(event);
-        stronger(step, self.unless_full())
+        stronger(step, stronger(self.unless_lost(), self.unless_full()))
     }
 
     /// Writes down that something was not seen.

@@ -78,7 +78,9 @@ impl Tracer<'_> {
                 None,
             );
         }
+        let lost = self.unless_lost();
         match decoded {
+            _ if lost == Step::KillAll => self.follow(stop, lost),
             None => {
                 if self.world.fence.is_none() {
                     self.reaches(tid, call, &entry.args);

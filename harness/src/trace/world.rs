@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use nix::sys::stat::FileStat;
 
 use crate::op::{FileId, OpKind, Stream, What};
+use crate::recording::Spool;
 use crate::trace::budget::Disk;
 use crate::trace::descriptors::Descriptors;
 use crate::trace::elsewhere::Fence;
@@ -56,7 +57,9 @@ pub(super) struct World {
     /// Reads are of interest.
     pub(super) reads: bool,
     /// So many more written bytes the log may keep.
-    pub(super) room: usize,
+    pub(super) room: u64,
+    /// Takes in what is written.
+    pub(super) spool: Spool,
     /// What keeps programs from the user's files, where namespaces do not.
     pub(super) fence: Option<Fence>,
     /// A path of the user's own folder that was reached although its copy was meant.

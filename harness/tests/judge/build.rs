@@ -156,7 +156,7 @@ impl Log {
     }
 
     pub(crate) fn says(self, line: &str) -> Log {
-        self.what(What::Output { stream: Stream::Stdout, bytes: line.as_bytes().to_vec() })
+        self.what(What::Output { stream: Stream::Stdout, bytes: line.as_bytes().into() })
     }
 
     /// Replaces `s.json` by temp file and rename.

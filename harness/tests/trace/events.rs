@@ -157,10 +157,10 @@ fn writes_that_sync_and_renames_that_do_nothing() {
 
 fn outputs(trace: &Trace, wanted: Stream) -> Vec<u8> {
     let bytes = trace.events.iter().filter_map(|event| match &event.what {
-        What::Output { stream, bytes } if *stream == wanted => Some(bytes.clone()),
+        What::Output { stream, bytes } if *stream == wanted => Some(&**bytes),
         _ => None,
     });
-    bytes.flatten().collect()
+    bytes.flatten().copied().collect()
 }
 
 #[test]

@@ -7,9 +7,10 @@ use std::path::PathBuf;
 use nix::sys::stat::FileStat;
 
 use crate::op::{Data, FileId, OpKind, What};
+use crate::recording::Spool;
 use crate::sys::memory;
 use crate::trace::calls::Call;
-use crate::trace::decode::write::own_sync;
+use crate::trace::decode::write::{IN_MEMORY_MAX, own_sync};
 use crate::trace::decode::{Ask, Pending, Returned};
 use crate::trace::resolve::{descriptor, inode, kind, stat_fd};
 use crate::trace::world::{Done, World};
@@ -101,16 +102,16 @@ pub(super) fn copy(ask: &Ask<'_>) -> Option<Pending> {
         if count == 0 {
             return done;
         }
-        if count > world.room as u64 {
+        if count > world.room {
             done.push(Done::TooMuch);
             return done;
         }
-        let Some(bytes) = read_back(returned.tid, flow.to, offset, count as usize) else {
+        let Some(bytes) = read_back(&world.spool, returned.tid, flow.to, offset, count) else {
             let what = "bytes were copied that the lab may not read".into();
             done.push(Done::Gap { what, path: Some(path) });
             return done;
         };
-        done.push(Done::Op(write(bytes.into())));
+        done.push(Done::Op(write(bytes)));
         if let Some(data_only) = sync {
             done.push(Done::Op(OpKind::Sync { file, path, data_only }));
         }
@@ -132,11 +133,20 @@ fn read_by(ask: &Ask<'_>, flow: &Flow) -> Option<Done> {
 }
 
 /// Reads from the file behind a descriptor of a program, without touching the descriptor's position.
-fn read_back(tid: i32, fd: RawFd, offset: u64, len: usize) -> Option<Vec<u8>> {
+fn read_back(spool: &Spool, tid: i32, fd: RawFd, offset: u64, len: u64) -> Option<Data> {
     let file = std::fs::File::open(format!("/proc/{tid}/fd/{fd}")).ok()?;
-    let mut bytes = vec![0; len];
-    file.read_exact_at(&mut bytes, offset).ok()?;
-    Some(bytes)
+    let part = |at: u64| {
+        let mut bytes = vec![0; (len - at).min(IN_MEMORY_MAX as u64) as usize];
+        file.read_exact_at(&mut bytes, offset + at).ok()?;
+        Some(bytes)
+    };
+    if len <= IN_MEMORY_MAX as u64 {
+        return part(0).map(Data::from);
+    }
+    let data = spool.collect(|to| {
+        (0..len).step_by(IN_MEMORY_MAX).map_while(part).for_each(|bytes| to(&bytes));
+    });
+    (data.len() as u64 == len).then_some(data)
 }
 
 /// Copies to what is not watched: to an output of the run, or out of a watched file.
@@ -148,12 +158,14 @@ fn copy_out(ask: &Ask<'_>, flow: Flow, to: &FileStat, read: Option<Done>) -> Opt
     let source = descriptor(ask.tid, flow.from)?;
     let is_file = kind(&source.stat) == libc::S_IFREG;
     let offset = flow.from_offset.unwrap_or(source.position);
-    let pending = Pending::event(ask, move |returned, _| {
-        let Ok(count) = usize::try_from(returned.value) else {
+    let pending = Pending::event(ask, move |returned, world| {
+        let Ok(count) = u64::try_from(returned.value) else {
             return Vec::new();
         };
         let output = stream.map(|stream| {
-            match read_back(returned.tid, flow.from, offset, count).filter(|_| is_file) {
+            match read_back(&world.spool, returned.tid, flow.from, offset, count)
+                .filter(|_| is_file)
+            {
                 Some(bytes) => Done::Event(What::Output { stream, bytes }),
                 None => Done::Gap { what: "output was moved through a pipe".into(), path: None },
             }

@@ -14,6 +14,10 @@ use crate::trace::decode::{Ask, Pending};
 use crate::trace::resolve::{describe, stat_fd};
 use crate::trace::world::Done;
 
+/// Bytes of one call, more than which go to the spool in parts.
+pub(super) const IN_MEMORY_MAX: usize = 1 << 20;
+/// The kernel takes no more bytes at once (`MAX_RW_COUNT`).
+const ONE_CALL_MAX: u64 = 0x7fff_f000;
 const RWF_DSYNC: i32 = 0x2;
 const RWF_SYNC: i32 = 0x4;
 const RWF_APPEND: i32 = 0x10;
@@ -41,13 +45,12 @@ pub(super) fn decode(ask: &Ask<'_>) -> Option<Pending> {
         return to_file(ask, file, target.flags, position, || Some(target.stat.st_size));
     }
     let (_, stream) = ask.world.stream(&stat)?;
-    let bytes = offered(ask, OUTPUT_LIMIT);
+    let bytes = offered(ask, OUTPUT_LIMIT as u64);
     let pending = Pending::event(ask, move |returned, _| {
         let Ok(taken) = usize::try_from(returned.value) else {
             return Vec::new();
         };
-        let mut bytes = bytes;
-        bytes.truncate(taken);
+        let bytes = bytes.slice(..taken.min(bytes.len()));
         vec![Done::Event(What::Output { stream, bytes })]
     });
     Some(pending.free())
@@ -65,12 +68,18 @@ fn by_copy(ask: &Ask<'_>, fd: RawFd) -> Option<Pending> {
 }
 
 /// The bytes that the call offers, up to a limit. What another thread does to them meanwhile is a race of the program's own.
-fn offered(ask: &Ask<'_>, limit: usize) -> Vec<u8> {
+fn offered(ask: &Ask<'_>, limit: u64) -> Data {
     let pieces = match ask.call {
         Call::Write | Call::Pwrite64 => vec![(ask.args[1], ask.args[2])],
         _ => memory::read_iovecs(ask.tid, ask.args[1], ask.args[2]),
     };
-    memory::read_vector(ask.tid, &pieces, limit)
+    let limit = limit.min(ONE_CALL_MAX);
+    // A length can be named that is not there: where little is, no more is needed.
+    let first = memory::read_vector(ask.tid, &pieces, limit.min(IN_MEMORY_MAX as u64) as usize);
+    if first.len() < IN_MEMORY_MAX {
+        return first.into();
+    }
+    ask.world.spool.collect(|to| memory::pass_vector(ask.tid, &pieces, limit, to))
 }
 
 /// The flags of the call itself.
@@ -110,7 +119,7 @@ fn to_file(
     let path = ask.world.path(file);
     let sync = own_sync(flags, call_flags(ask));
     // One byte more than there is room for shows that there is none.
-    let bytes = Data::from(offered(ask, ask.world.room.saturating_add(1)));
+    let bytes = offered(ask, ask.world.room.saturating_add(1));
     let at = path.clone();
     let write = move |data| OpKind::Write { file, path: at.clone(), offset, data, append };
     let preview = write(bytes.clone());
@@ -119,8 +128,7 @@ fn to_file(
         if taken == 0 {
             return Vec::new();
         }
-        let data = if taken == bytes.len() { bytes } else { bytes[..taken].to_vec().into() };
-        let mut done = vec![Done::Op(write(data))];
+        let mut done = vec![Done::Op(write(bytes.slice(..taken)))];
         if let Some(data_only) = sync {
             done.push(Done::Op(OpKind::Sync { file, path, data_only }));
         }
