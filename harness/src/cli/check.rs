@@ -11,6 +11,7 @@ use super::recording::{Tried, tried};
 use super::replay::show_cases;
 use super::run::{code, free_for_keeping, say_what_was_kept};
 use super::{CheckArgs, Code, FaultList, Output, Victims, output};
+use crate::fault::power::MODELS;
 use crate::report::{Event, Json, Keep, Reporter, Summary, Terminal};
 use crate::run::{self, LabError, Plan, ScenarioResult, Settings};
 use crate::scenario::{
@@ -218,7 +219,8 @@ fn replay(args: &CheckArgs) -> String {
         say("--faults", &list.join(","));
         if power {
             let models: Vec<&str> = args.model.0.iter().map(|model| model.name).collect();
-            say("--model", &models.join(","));
+            let is_all = models.len() == MODELS.len();
+            say("--model", &if is_all { "all".to_owned() } else { models.join(",") });
             if args.states != PowerFault::STATES {
                 say("--states", &args.states.to_string());
             }

@@ -14,7 +14,7 @@ use crate::judge::State;
 use crate::op::Event;
 use crate::recording::{self, Recorded, Recording};
 use crate::report::keep_trees;
-use crate::run::{self, Plan, ScenarioResult, Settings, Source};
+use crate::run::{self, Plan, ScenarioResult, Settings, Source, is_telling};
 use crate::scenario::{CommandLine, KillPoint, Scenario};
 use crate::trace::describe;
 use crate::tree::{Tree, difference};
@@ -232,7 +232,8 @@ fn show_state(
 }
 
 fn tell_events(events: &[Event], out: &mut Output<'_>) {
-    let lines: Vec<String> = events.iter().filter(|event| !is_read(event)).map(describe).collect();
+    let telling = events.iter().filter(|event| is_telling(event) && !is_read(event));
+    let lines: Vec<String> = telling.map(describe).collect();
     let from = lines.len().saturating_sub(EVENTS_TOLD);
     lines[from..].iter().for_each(|line| out.line(&format!("    {line}")));
 }

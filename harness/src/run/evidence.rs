@@ -115,7 +115,7 @@ fn named(op: &Op) -> String {
 }
 
 /// Of the events around a crash point, those that tell a reader where it lies.
-fn is_telling(event: &Event) -> bool {
+pub(crate) fn is_telling(event: &Event) -> bool {
     !matches!(
         event.what,
         What::Spawned { .. } | What::Executed { .. } | What::Ended { .. } | What::Read { .. }

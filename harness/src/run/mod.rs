@@ -27,6 +27,7 @@ pub use build::build;
 pub use cases::{Around, Case, Cause, Evidence};
 pub use check::{Found, check, check_from, find_state, keep_recording};
 pub use confirm::Confirmation;
+pub(crate) use evidence::is_telling;
 pub use pool::run;
 pub use scenario::{FaultResult, Pause, Plan, ScenarioResult, run_scenario, try_scenario};
 pub use source::Source;
