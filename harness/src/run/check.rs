@@ -57,7 +57,7 @@ pub fn check_from(
     source: &mut Source,
     plan: &Plan,
 ) -> Result<ScenarioResult, LabError> {
-    let processor = pool::processors()[0];
+    let processor = pool::own_processor();
     let stage = Stage::new(scenario, settings, Some(processor))?;
     stage.until_known(|| {
         source.again();

@@ -83,6 +83,20 @@ pub(super) fn processors() -> Vec<usize> {
     if all.is_empty() { vec![0] } else { all }
 }
 
+/// The processor that this thread runs on now, so that labs that run at the same time do not all crowd on one.
+pub(super) fn own_processor() -> usize {
+    let all = processors();
+    let now = nix::sched::sched_getcpu().ok().filter(|now| all.contains(now));
+    now.unwrap_or(all[0])
+}
+
+/// The processor so many behind another one, round about.
+pub(super) fn processor_behind(first: usize, number: usize) -> usize {
+    let all = processors();
+    let begin = all.iter().position(|one| *one == first).unwrap_or(0);
+    all[(begin + number) % all.len()]
+}
+
 /// The right to run on a processor, one at a time each.
 struct Slots {
     free: Mutex<Vec<usize>>,

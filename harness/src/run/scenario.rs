@@ -144,7 +144,7 @@ pub fn try_scenario(
     if settings.build {
         super::build(std::slice::from_ref(scenario), settings, &mut |_| {})?;
     }
-    let processor = super::pool::processors()[0];
+    let processor = super::pool::own_processor();
     let stage = Stage::new(scenario, settings, Some(processor))?;
     run_scenario(&stage, plan, settings.jobs, &mut Alone(processor))
 }

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use super::heavy::{heavy_folders, is_large};
 use super::needs::{look_for_programs, search_path};
+use super::pool::processor_behind;
 use super::{LabError, Settings, check_interrupt};
 use crate::judge::{Outcome, Promises, State, overwritten_unread};
 use crate::op::What;
@@ -47,19 +48,17 @@ pub struct Like<'a> {
     state: Vec<PathBuf>,
     over: Option<Arc<Lower>>,
     settings: Settings,
-    pin: bool,
+    pin: Option<usize>,
 }
 
 impl<'a> Like<'a> {
-    /// One more stage, on the processor of this number among those that the lab may use.
+    /// One more stage, on the processor so many behind that of the first.
     ///
     /// # Errors
     ///
     /// As [`Stage::new`].
     pub fn another(&self, number: usize) -> Result<Stage<'a>, LabError> {
-        let processors = super::pool::processors();
-        let processor = processors[number % processors.len()];
-        let pin = self.pin.then_some(processor);
+        let pin = self.pin.map(|first| processor_behind(first, number));
         let stage = Stage::over(self.scenario, &self.settings, pin, self.over.clone())?;
         Ok(stage.with_state(self.state.clone()))
     }
@@ -153,10 +152,9 @@ impl<'a> Stage<'a> {
         self.sandbox.clone()
     }
 
-    /// The same in the sandbox of a stage like this one, on the processor of this number among those that the lab may use.
+    /// The same in the sandbox of a stage like this one, on the processor so many behind this one's.
     pub(crate) fn moved(&self, sandbox: Arc<Sandbox>, number: usize) -> Stage<'a> {
-        let processors = super::pool::processors();
-        let pin = self.pin().map(|_| processors[number % processors.len()]);
+        let pin = self.pin().map(|first| processor_behind(first, number));
         Stage { sandbox, pin: Arc::new(Mutex::new(pin)), ..self.clone() }
     }
 
@@ -177,7 +175,7 @@ impl<'a> Stage<'a> {
             state: self.state.paths.clone(),
             over: self.over.clone(),
             settings: self.settings.clone(),
-            pin: self.pin().is_some(),
+            pin: self.pin(),
         }
     }
 
