@@ -290,3 +290,46 @@ fn no_sync_mends_what_a_kill_leaves_as_well() {
     assert!(states.iter().any(|state| is_empty(state) && state.missing.is_empty()));
     assert_eq!(cuts.repair(is_empty, 1000), None);
 }
+
+#[test]
+fn what_was_overwritten_in_place_is_not_waited_for_by_its_length() {
+    let before = tree(&[("s.json", "old"), ("t", "tmp")]);
+    let log = Log::default().write("t", 0, "new").close("t").rename("t", "s.json");
+    let found = |name| at_the_end(&before, &log, name);
+    let texts = |texts: &[&str]| -> BTreeSet<String> {
+        texts.iter().map(|text| (*text).to_owned()).collect()
+    };
+    assert_eq!(found("ext4"), texts(&["old", "tmp", "new"]));
+    assert_eq!(found("ext4-dioread-lock"), texts(&["old", "new"]));
+}
+
+#[test]
+fn names_come_in_the_order_of_the_log_where_there_is_one() {
+    let log = Log::default().create("a").create("b");
+    let b_alone = |name| {
+        let (_, states) = states(&tree(&[]), &log, name);
+        states.iter().any(|state| text(&state.tree, "a") == "-" && text(&state.tree, "b") != "-")
+    };
+    for model in &MODELS {
+        assert_eq!(b_alone(model.name), ["btrfs", "posix"].contains(&model.name), "{model}");
+    }
+}
+
+#[test]
+fn what_a_durable_rename_waited_for_is_durable_too() {
+    let before = tree(&[("s.json", "old")]);
+    let log = Log::default().create("t").write("t", 0, "new").rename("t", "s.json");
+    let log = sync_folder(log, "");
+    let found = at_the_end(&before, &log, "ext4");
+    assert_eq!(found, ["new".to_owned(), "\0".to_owned()].into(), "never empty");
+}
+
+#[test]
+fn a_block_is_written_out_as_it_is_by_then() {
+    let before = tree(&[("s.json", "oooo")]);
+    let log = Log::default().write("s.json", 0, "aaaa").write("s.json", 2, "bb");
+    for name in ["ext4", "xfs", "btrfs", "posix"] {
+        let expected = ["oooo", "aaaa", "aabb"].map(str::to_owned);
+        assert_eq!(at_the_end(&before, &log, name), expected.into(), "{name}");
+    }
+}
