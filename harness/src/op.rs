@@ -37,6 +37,16 @@ pub struct Event {
     pub what: What,
 }
 
+impl Event {
+    /// The numbered op that it was, if it was one.
+    pub fn op(&self) -> Option<&Op> {
+        match &self.what {
+            What::Op(op) => Some(op),
+            _ => None,
+        }
+    }
+}
+
 /// What an [`Event`] was.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum What {

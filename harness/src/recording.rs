@@ -49,10 +49,7 @@ pub struct Trace {
 impl Trace {
     /// The numbered ops in their order.
     pub fn ops(&self) -> impl Iterator<Item = &Op> {
-        self.events.iter().filter_map(|event| match &event.what {
-            What::Op(op) => Some(op),
-            _ => None,
-        })
+        self.events.iter().filter_map(Event::op)
     }
 }
 

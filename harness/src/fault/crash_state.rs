@@ -3,7 +3,6 @@
 
 use std::collections::HashMap;
 
-use super::kill::op_of;
 use crate::judge::{Follower, Image, State};
 use crate::op::{Event, Op, OpKind, What};
 use crate::scenario::KillPoint;
@@ -124,7 +123,7 @@ impl<'a> Positions<'a> {
                 What::Mark(name) => positions.marks.entry(name).or_default().push(position),
                 _ => {}
             }
-            if let Some(op) = op_of(event) {
+            if let Some(op) = event.op() {
                 positions.ops.push(position);
                 positions.kinds.entry(op.kind.word()).or_default().push(position);
             }

@@ -23,7 +23,7 @@ pub fn points(
     promising: &BTreeSet<usize>,
     wish: &KillPoint,
 ) -> Result<Vec<KillPoint>, String> {
-    let ops = || events.iter().filter_map(op_of);
+    let ops = || events.iter().filter_map(Event::op);
     let count = ops().count();
     match wish {
         KillPoint::All => Ok(every_place(events, promising)),
@@ -110,13 +110,6 @@ fn asked_for(seen: usize) -> &'static str {
     }
 }
 
-pub(super) fn op_of(event: &Event) -> Option<&Op> {
-    match &event.what {
-        What::Op(op) => Some(op),
-        _ => None,
-    }
-}
-
 /// An output is a place of its own where it promises more: the tree is that of the place before, what must survive is
 /// not.
 fn every_place(events: &[Event], promising: &BTreeSet<usize>) -> Vec<KillPoint> {
@@ -171,7 +164,11 @@ pub fn bounded(events: &[Event]) -> Vec<Bounded<'_>> {
         }
         _ => None,
     };
-    events.iter().filter_map(op_of).filter_map(|op| Some(Bounded { op, places: of(op)? })).collect()
+    events
+        .iter()
+        .filter_map(Event::op)
+        .filter_map(|op| Some(Bounded { op, places: of(op)? }))
+        .collect()
 }
 
 /// A write with more places than are tried.

@@ -47,19 +47,19 @@ impl Killed {
         let last = self.trace.ops().last().map_or(0, |op| op.number);
         let recorded = &ground.recording.trace.events;
         let done =
-            recorded.iter().rposition(|event| op_of(event).is_some_and(|op| op.number <= last));
+            recorded.iter().rposition(|event| event.op().is_some_and(|op| op.number <= last));
         &recorded[done.map_or(0, |position| position + 1)..]
     }
 
     fn cause(&self, ground: &Ground<'_>, done: &[Event], rest: &[Event]) -> Cause {
-        let mut last = done.iter().filter_map(op_of).next_back();
-        let mut next = rest.iter().filter_map(op_of).find(|op| op.kind.changes());
+        let mut last = done.iter().filter_map(Event::op).next_back();
+        let mut next = rest.iter().filter_map(Event::op).find(|op| op.kind.changes());
         let mut who = String::new();
         match self.point {
             // The op at which it lies was done in part.
             KillPoint::Inside(..) => {
                 next = last;
-                last = done.iter().filter_map(op_of).rev().nth(1);
+                last = done.iter().filter_map(Event::op).rev().nth(1);
             }
             KillPoint::Process(number, nth) => {
                 who = called(&ground.recording.trace.events, number, nth);
@@ -94,13 +94,6 @@ impl Killed {
             after: after.map(|after| after.image.clone()),
             found: self.survivor.clone(),
         })
-    }
-}
-
-fn op_of(event: &Event) -> Option<&Op> {
-    match &event.what {
-        What::Op(op) => Some(op),
-        _ => None,
     }
 }
 

@@ -12,7 +12,7 @@ use crate::judge::{
     Controls, CrashCase, Ends, Image, Outcome, Promises, Shapes, Verdict, Versions, Word,
     judge_crash, metadata_changes,
 };
-use crate::op::{Data, What};
+use crate::op::{Data, Event};
 use crate::recording::{Recording, Trace};
 use crate::recovery::Recoveries;
 use crate::scenario::KillPoint;
@@ -244,11 +244,7 @@ impl Killed {
     fn stepped_on(&self) -> bool {
         let stood = self.versions.all.iter().rev().find(|version| version.image == self.survivor);
         let since = stood.map_or(0, |version| version.after_op);
-        let ops =
-            self.trace.events[..self.events].iter().rev().filter_map(|event| match &event.what {
-                What::Op(op) => Some(op),
-                _ => None,
-            });
+        let ops = self.trace.events[..self.events].iter().rev().filter_map(Event::op);
         ops.take_while(|op| op.number > since).any(|op| op.kind.changes())
     }
 }

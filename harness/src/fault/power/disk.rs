@@ -24,16 +24,18 @@ struct Disk<'a> {
     nodes: HashMap<Inode, Node>,
     /// How long files are; what was written behind that is there, but not seen.
     sizes: HashMap<Inode, u64>,
+    /// The folders whose names have changed.
     names: HashMap<Inode, BTreeMap<OsString, Inode>>,
 }
 
 impl<'a> Disk<'a> {
     fn begin(log: &'a Log) -> Disk<'a> {
-        let mut names: HashMap<Inode, BTreeMap<OsString, Inode>> = HashMap::new();
-        for (folder, name, inode) in &log.names {
-            names.entry(*folder).or_default().insert(name.clone(), *inode);
-        }
-        Disk { log, nodes: HashMap::new(), sizes: HashMap::new(), names }
+        Disk { log, nodes: HashMap::new(), sizes: HashMap::new(), names: HashMap::new() }
+    }
+
+    /// The names in a folder, as far as they have reached the disk.
+    fn names(&self, folder: Inode) -> Option<&BTreeMap<OsString, Inode>> {
+        self.names.get(&folder).or_else(|| self.log.names.get(&folder))
     }
 
     fn node(&mut self, inode: Inode) -> &mut Node {
@@ -88,7 +90,8 @@ impl<'a> Disk<'a> {
             }
             Change::Names(names) => {
                 for name in names {
-                    let folder = self.names.entry(name.folder).or_default();
+                    let before = || self.log.names.get(&name.folder).cloned().unwrap_or_default();
+                    let folder = self.names.entry(name.folder).or_insert_with(before);
                     match name.inode {
                         Some(inode) => _ = folder.insert(name.name.clone(), inode),
                         None => _ = folder.remove(&name.name),
@@ -108,7 +111,7 @@ impl<'a> Disk<'a> {
     /// The tree before the run with what has changed, where every file has one name and no folder has changed its own.
     fn changed(&mut self, mut tree: Tree) -> Tree {
         for (path, (folder, name)) in &self.log.touched {
-            match self.names.get(folder).and_then(|names| names.get(name)).copied() {
+            match self.names(*folder).and_then(|names| names.get(name)).copied() {
                 Some(inode) => _ = tree.nodes.insert(path.clone(), self.seen(inode)),
                 None => _ = tree.nodes.remove(path),
             }
@@ -138,7 +141,7 @@ impl<'a> Disk<'a> {
         let mut open = vec![(PathBuf::new(), 0)];
         while let Some((path, inode)) = open.pop() {
             let node = self.seen(inode);
-            if let (NodeKind::Folder, Some(names)) = (&node.kind, self.names.get(&inode)) {
+            if let (NodeKind::Folder, Some(names)) = (&node.kind, self.names(inode)) {
                 open.extend(names.iter().map(|(name, inode)| (path.join(name), *inode)));
             }
             entries.push((path, node, inode));

@@ -185,7 +185,7 @@ pub(super) fn durable(
 
 /// What is in the log of the file system up to here was written with it.
 fn log_until(model: &DiskModel, parts: &[Part], durable: &mut [bool]) {
-    if model.fsync == Fsync::LogUpToIt && model.order != Order::Nothing {
+    if model.fsync == Fsync::LogUpToIt {
         for (part, durable) in parts.iter().zip(durable) {
             *durable |= part.change.is_logged();
         }

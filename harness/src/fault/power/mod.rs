@@ -5,9 +5,9 @@
 //! is a legal state.
 
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use crate::op::{Event, Op, What};
+use crate::op::Event;
 use crate::scenario::KillPoint;
 use crate::tree::{Misfit, Tree};
 
@@ -24,7 +24,7 @@ pub use repair::Repair;
 use parts::{Change, Log, Wish};
 use states::Moment;
 
-/// With at most so many parts that may be missing, every legal state is tried.
+/// With at most so many parts that may be missing there are few enough legal states to go through all of them.
 pub const EXHAUSTIVE_PARTS: usize = 12;
 
 /// The power cuts of a run on a disk.
@@ -77,8 +77,7 @@ impl<'a> PowerCuts<'a> {
         model: &'static DiskModel,
         places: &[(KillPoint, usize)],
     ) -> Result<PowerCuts<'a>, Misfit> {
-        let log = Log::of(before, events, model.block)
-            .map_err(|(number, path)| misfit(events, number, path))?;
+        let log = Log::of(before, events, model.block)?;
         let needs = legal::needs(&log, model);
         let at = |(place, events): &(KillPoint, usize)| Cut {
             place: Some(place.clone()),
@@ -101,9 +100,10 @@ impl<'a> PowerCuts<'a> {
             let moment = self.moment(cut);
             self.likely(&moment).into_iter().map(move |missing| self.state(cut, missing))
         });
-        let deepest =
-            self.moments.iter().map(|cut| self.moment(cut).free().len()).max().unwrap_or(0);
-        let others = (1..=deepest).flat_map(move |size| {
+        // Only now: most often what is looked for is among the likely ones.
+        let deepest = || self.moments.iter().map(|cut| self.moment(cut).free().len()).max();
+        let sizes = std::iter::once_with(deepest).flat_map(|deepest| 1..=deepest.unwrap_or(0));
+        let others = sizes.flat_map(move |size| {
             self.moments.iter().flat_map(move |cut| {
                 let missing = self.moment(cut).missing_of(size);
                 missing.map(move |missing| self.state(cut, missing))
@@ -191,7 +191,7 @@ impl<'a> PowerCuts<'a> {
 
     /// An op in words: its number, call and path.
     fn op(&self, number: u32) -> String {
-        let ops = self.events.iter().filter_map(op_of);
+        let ops = self.events.iter().filter_map(Event::op);
         let Some(op) = ops.into_iter().find(|op| op.number == number) else {
             return format!("op {number}");
         };
@@ -203,17 +203,4 @@ impl<'a> PowerCuts<'a> {
 /// The watched folder itself has no name of its own.
 fn shown(path: &Path) -> String {
     if path.as_os_str().is_empty() { "the folder".to_owned() } else { path.display().to_string() }
-}
-
-fn op_of(event: &Event) -> Option<&Op> {
-    match &event.what {
-        What::Op(op) => Some(op),
-        _ => None,
-    }
-}
-
-fn misfit(events: &[Event], number: u32, path: PathBuf) -> Misfit {
-    let call = events.iter().filter_map(op_of).find(|op| op.number == number);
-    let call = call.map(|op| op.call.clone()).unwrap_or_default();
-    Misfit { number, call, path, what: "no such file" }
 }

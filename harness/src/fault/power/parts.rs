@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::path::{Component, Path, PathBuf};
 
 use crate::op::{Data, Event, FileId, Op, OpKind, What};
-use crate::tree::{FileBytes, Node, NodeKind, Tree, allocate};
+use crate::tree::{FileBytes, Misfit, Node, NodeKind, Tree, allocate};
 
 /// The number of an inode within one log.
 pub(super) type Inode = usize;
@@ -91,7 +91,7 @@ pub(super) struct Log {
     /// Every inode as it was before the run, or as it was made.
     pub(super) inodes: Vec<Node>,
     /// The names before the run.
-    pub(super) names: Vec<(Inode, OsString, Inode)>,
+    pub(super) names: HashMap<Inode, BTreeMap<OsString, Inode>>,
     /// In the order of the log.
     pub(super) parts: Vec<Part>,
     /// What was asked for, and after how many events.
@@ -105,21 +105,23 @@ pub(super) struct Log {
     pub(super) touched: BTreeMap<PathBuf, (Inode, OsString)>,
 }
 
-/// The log does not fit the tree.
-type Misfit = (u32, PathBuf);
-
 impl Log {
     /// The parts of a run that began at `before`, with data in blocks of so many bytes.
     ///
     /// # Errors
     ///
-    /// The number and path of an op that cannot have happened there.
+    /// [`Misfit`] for an op that cannot have happened there.
     pub(super) fn of(before: &Tree, events: &[Event], block: u64) -> Result<Log, Misfit> {
         let mut walk = Walk::begin(before, block);
         for (position, event) in (1..).zip(events) {
             walk.position = position;
             match &event.what {
-                What::Op(op) => walk.op(op).map_err(|path| (op.number, path))?,
+                What::Op(op) => walk.op(op).map_err(|path| Misfit {
+                    number: op.number,
+                    call: op.call.clone(),
+                    path,
+                    what: "no such file",
+                })?,
                 What::Open { file, path, .. }
                 | What::Read { file, path }
                 | What::Close { file, path } => _ = walk.file(*file, path),
@@ -172,7 +174,7 @@ impl Walk {
             node.hard_link.iter().for_each(|group| _ = groups.insert(group.clone(), inode));
             walk.log.paths.insert(inode, path.clone());
             if let Some((folder, name)) = walk.place(path) {
-                walk.log.names.push((folder, name.clone(), inode));
+                walk.log.names.entry(folder).or_default().insert(name.clone(), inode);
                 walk.names.entry(folder).or_default().insert(name, inode);
             }
         }
