@@ -16,7 +16,7 @@
 
 use std::collections::BTreeSet;
 
-use super::access::Touch;
+use crate::op::touch::Touch;
 
 /// A program of the race, by its place among them.
 pub type Side = usize;
@@ -142,6 +142,8 @@ pub struct Walk {
     sleeps: bool,
     /// Where the subject did not do what it did before.
     departed: Option<usize>,
+    /// The step that it is made for cannot be made.
+    is_void: bool,
 }
 
 /// What a run should do next.
@@ -159,6 +161,9 @@ impl Walk {
     /// Chooses who goes on; nobody can only be asked for if somebody is enabled.
     pub fn choose(&mut self, moment: Moment) -> Choice {
         let at = self.made.len();
+        if self.is_void {
+            return Choice::Known;
+        }
         let choice = match self.prefix.get(at) {
             Some(side) if moment.enabled.has(*side) => Choice::Go(*side),
             Some(_) => {
@@ -199,9 +204,11 @@ impl Walk {
         }
     }
 
-    /// The last step could not be made after all: who was to make it has to wait.
+    /// The last step could not be made after all: who was to make it has to wait. Where it was the one that was to be
+    /// tried, there is nothing to try.
     pub fn retract(&mut self) {
         self.made.pop();
+        self.is_void |= self.made.len() < self.prefix.len();
     }
 
     /// The steps so far.
@@ -262,6 +269,7 @@ impl Exploration {
             asleep: Sides::NONE,
             sleeps,
             departed: None,
+            is_void: false,
         };
         if !self.begun {
             self.begun = true;

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use proptest::prelude::*;
 
 use super::*;
-use crate::fault::race::access::{Access, Object, Waits};
 use crate::op::FileId;
+use crate::op::touch::{Access, Object, Waits};
 
 /// A step of a small program with one register.
 #[derive(Debug, Clone, Copy)]

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::op::FileId;
+use crate::op::{FileId, LockAction, OpKind};
 
 /// A thing that two programs can both see.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -130,15 +130,69 @@ impl Touch {
         )
     }
 
+    /// The same with more.
+    pub fn and(&self, more: impl IntoIterator<Item = Access>) -> Touch {
+        Touch::new(self.accesses.iter().cloned().chain(more).collect(), self.waits)
+    }
+
     /// It changes something that another can see.
     pub fn changes(&self) -> bool {
         self.accesses.iter().any(|access| access.how != How::Look)
     }
 }
 
-/// The folder that a name lies in.
-pub fn folder_of(path: &Path) -> PathBuf {
-    path.parent().unwrap_or(Path::new("")).to_owned()
+impl OpKind {
+    /// What an op touches, by what it says itself: of a name that goes away, not the file that it stood for.
+    pub fn accesses(&self) -> Vec<Access> {
+        match self {
+            OpKind::Create { path: Some(path), .. }
+            | OpKind::Symlink { path, .. }
+            | OpKind::Unlink { path }
+            | OpKind::Mkdir { path, .. }
+            | OpKind::Mknod { path, .. } => name_changes(path),
+            OpKind::Rmdir { path } => {
+                let mut all = name_changes(path);
+                all.push(Access::look(Object::Listing(path.clone())));
+                all
+            }
+            OpKind::Rename { from, to, .. } => {
+                let mut all = name_changes(from);
+                all.extend(name_changes(to));
+                all
+            }
+            OpKind::Link { file, to, .. } => {
+                let mut all = name_changes(to);
+                all.push(Access::change(Object::Attributes(*file)));
+                all
+            }
+            OpKind::Write { file, .. }
+            | OpKind::Truncate { file, .. }
+            | OpKind::Allocate { file, .. } => vec![Access::change(Object::Content(*file))],
+            OpKind::Chmod { path, file, .. }
+            | OpKind::Chown { path, file, .. }
+            | OpKind::Xattr { path, file, .. } => {
+                let object = file.map_or_else(|| Object::Entry(path.clone()), Object::Attributes);
+                vec![Access::change(object)]
+            }
+            // Who looks at the times, looks at the name.
+            OpKind::Utimens { path } => vec![Access::change(Object::Entry(path.clone()))],
+            OpKind::Lock { file, action: LockAction::Shared, .. } => {
+                vec![Access { object: Object::Lock(*file), how: How::Add }]
+            }
+            OpKind::Lock { file, .. } => vec![Access::change(Object::Lock(*file))],
+            OpKind::Create { path: None, .. }
+            | OpKind::Sync { .. }
+            | OpKind::SyncFolder { .. }
+            | OpKind::SyncAll
+            | OpKind::SyncRange { .. } => Vec::new(),
+        }
+    }
+}
+
+/// A name appears, goes away, or stands for something else.
+fn name_changes(path: &Path) -> Vec<Access> {
+    let folder = path.parent().unwrap_or(Path::new("")).to_owned();
+    vec![Access::change(Object::Entry(path.to_owned())), Access::add(Object::Listing(folder))]
 }
 
 #[cfg(test)]
