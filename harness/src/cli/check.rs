@@ -184,7 +184,11 @@ fn watched_folder(folder: &Path) -> Result<PathBuf, String> {
 }
 
 /// The paths as they are watched: relative to what holds all watched folders.
-pub(super) fn paths_in(watched: &Watched, paths: &[PathBuf], option: &str) -> Result<Vec<PathBuf>, String> {
+pub(super) fn paths_in(
+    watched: &Watched,
+    paths: &[PathBuf],
+    option: &str,
+) -> Result<Vec<PathBuf>, String> {
     let relative = |path: &PathBuf| {
         watched.path_of(path).ok_or_else(|| {
             format!(

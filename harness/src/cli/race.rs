@@ -28,14 +28,11 @@ pub(super) fn race(args: &RaceArgs, out: &mut Output<'_>) -> Code {
     };
     super::interrupt::watch();
     let settings = Settings { jobs: args.report.jobs(), ..Settings::default() };
-    let result = watched(&settings.progress, || {
-        race_alone(&scenario, &settings, args.case.as_deref())
-    });
+    let result =
+        watched(&settings.progress, || race_alone(&scenario, &settings, args.case.as_deref()));
     let result = result.map(|result| ScenarioResult { replay: replay(args), ..result });
     match (&args.case, result) {
-        (Some(case), Ok(result)) => {
-            show_cases(&result, case, keep, out).unwrap_or(Code::Wrong)
-        }
+        (Some(case), Ok(result)) => show_cases(&result, case, keep, out).unwrap_or(Code::Wrong),
         (_, result) => report(&args.report, &scenario, result, out),
     }
 }
@@ -66,9 +63,8 @@ fn scenario(args: &RaceArgs) -> Result<Scenario, String> {
         ));
     }
     let letter = |side| crate::fault::race::schedule::letter(side).to_string();
-    let processes = (0..count).map(|side| {
-        (letter(side), CommandLine::Argv(commands[side % commands.len()].clone()))
-    });
+    let processes = (0..count)
+        .map(|side| (letter(side), CommandLine::Argv(commands[side % commands.len()].clone())));
     let race = RaceFault {
         preemptions: args.preemptions.0,
         schedules: args.schedules,

@@ -113,6 +113,16 @@ pub fn judge_overlap(case: &OverlapCase<'_>) -> Verdict {
     if !case.masks.unstable.is_empty() {
         return Verdict::not_measured("equal orders end differently, in more than times");
     }
+    let all = case.serial.iter().filter(|serial| {
+        let some: BTreeSet<usize> = serial.order.iter().copied().collect();
+        (some == everyone || some == working) && same(case, &serial.image)
+    });
+    if let Some(what) = all.filter_map(|serial| told_otherwise(case, serial)).next() {
+        return Verdict::new(
+            Word::Diverged,
+            format!("the files are as in an order one after another, but {what} is not"),
+        );
+    }
     if let Some(serial) = fewer.max_by_key(|serial| serial.order.len()) {
         let everyone = names(case, &succeeded.iter().copied().collect::<Vec<_>>());
         let only = match serial.order.as_slice() {
@@ -130,15 +140,7 @@ pub fn judge_overlap(case: &OverlapCase<'_>) -> Verdict {
     if let Some((path, _)) = case.image.files.iter().find(is_torn) {
         return Verdict::new(Word::Torn, format!("{} holds no process's version", path.display()));
     }
-    let but_for = case.serial.iter().filter(|serial| same(case, &serial.image));
-    let unlike = but_for.filter_map(|serial| told_otherwise(case, serial)).next();
-    Verdict::new(
-        Word::Diverged,
-        match unlike {
-            Some(what) => format!("the files are as in an order one after another, but {what} is not"),
-            None => "no order one after another ends like this".to_owned(),
-        },
-    )
+    Verdict::new(Word::Diverged, "no order one after another ends like this")
 }
 
 fn same(case: &OverlapCase<'_>, image: &Image) -> bool {

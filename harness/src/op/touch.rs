@@ -213,7 +213,10 @@ mod tests {
         assert!(!look.conflicts(&look));
         assert!(look.conflicts(&change) && change.conflicts(&look) && change.conflicts(&change));
         assert!(!change.conflicts(&Access::change(entry("b"))));
-        assert!(!Access::change(Object::Content(FileId(1))).conflicts(&Access::look(Object::Attributes(FileId(1)))));
+        assert!(
+            !Access::change(Object::Content(FileId(1)))
+                .conflicts(&Access::look(Object::Attributes(FileId(1))))
+        );
     }
 
     #[test]

@@ -143,7 +143,10 @@ fn tell(group: &Group<'_>, replay: &str, whole: bool) -> String {
 /// A case's id without the signs by which the steps of its schedule are known again: they are for the line that replays it.
 fn short(id: &str) -> &str {
     match id.starts_with("race:") {
-        true => id.rsplit_once('-').filter(|(head, _)| !head.ends_with('/')).map_or(id, |(head, _)| head),
+        true => id
+            .rsplit_once('-')
+            .filter(|(head, _)| !head.ends_with('/'))
+            .map_or(id, |(head, _)| head),
         false => id,
     }
 }

@@ -13,8 +13,8 @@ use super::forms::{ALL_DISKS, WATCHED_PATH};
 use super::nearest::nearest;
 use super::raw::{Everything, RawBound, RawFault, RawPoint, RawScenario, RawSubject};
 use super::{
-    CommandLine, DamageFault, Fault, FaultKind, KillPoint, PowerFault, RaceFault, Recovery, Scenario, Subject,
-    Turn,
+    CommandLine, DamageFault, Fault, FaultKind, KillPoint, PowerFault, RaceFault, Recovery,
+    Scenario, Subject, Turn,
 };
 use super::{conform, schema};
 use crate::fault::power::{DiskModel, MODELS};
@@ -262,7 +262,16 @@ impl Resolver<'_> {
                 }
                 (FaultKind::Damage(DamageFault { file, damages, at_most, valid }), expect)
             }
-            RawFault::Race { name, processes, times, preemptions, schedules, seed, kill_one, expect } => {
+            RawFault::Race {
+                name,
+                processes,
+                times,
+                preemptions,
+                schedules,
+                seed,
+                kill_one,
+                expect,
+            } => {
                 let preemptions = match preemptions {
                     RawBound::Most(most) => Some(most),
                     RawBound::All(Everything::All) => None,
@@ -279,7 +288,17 @@ impl Resolver<'_> {
                     false => RaceFault::of(self.processes(processes, index)),
                 };
                 let name = name.unwrap_or_default();
-                (FaultKind::Race(RaceFault { name, preemptions, schedules, seed, kill_one, ..race }), expect)
+                (
+                    FaultKind::Race(RaceFault {
+                        name,
+                        preemptions,
+                        schedules,
+                        seed,
+                        kill_one,
+                        ..race
+                    }),
+                    expect,
+                )
             }
             RawFault::Overlap { name, processes, order, says, expect } => {
                 let processes = self.processes(processes, index);

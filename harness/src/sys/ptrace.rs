@@ -177,11 +177,7 @@ impl Stopped {
     }
 
     /// At the exit of a call: it is entered again, with this argument as it was before somebody changed it.
-    pub(crate) fn enter_again(
-        self,
-        entry: &Entry,
-        index: usize,
-    ) -> Result<(), Gone> {
+    pub(crate) fn enter_again(self, entry: &Entry, index: usize) -> Result<(), Gone> {
         self.change_registers(|registers| {
             arch::set_argument(registers, index, entry.args[index]);
             arch::enter_again(registers, entry.number, entry.args[0]);

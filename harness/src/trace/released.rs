@@ -114,7 +114,8 @@ mod tests {
     #[test]
     fn locks_exclude_each_other_where_one_is_for_writing() {
         let lock = |family, exclusive, range| Lock { file: FileId(0), family, exclusive, range };
-        let (posix, open_file, flock) = (LockFamily::Posix, LockFamily::OpenFile, LockFamily::Flock);
+        let (posix, open_file, flock) =
+            (LockFamily::Posix, LockFamily::OpenFile, LockFamily::Flock);
         assert!(lock(posix, true, (0, 9)).excludes(&lock(open_file, false, (9, 12))));
         assert!(!lock(posix, true, (0, 9)).excludes(&lock(posix, true, (10, 12))));
         assert!(!lock(posix, false, (0, 9)).excludes(&lock(posix, false, (0, 9))));

@@ -244,11 +244,10 @@ impl Tracer<'_> {
 
     /// Whether the process holds one of the locks that a step would let go.
     fn waits(&self, process: i32, accesses: &[Access]) -> Waits {
-        let touched = |lock: &Lock| {
-            accesses.iter().any(|access| access.object == Object::Lock(lock.file))
-        };
-        let holds = !self.world.locked.is_empty()
-            && locks_of(&self.world, process).iter().any(touched);
+        let touched =
+            |lock: &Lock| accesses.iter().any(|access| access.object == Object::Lock(lock.file));
+        let holds =
+            !self.world.locked.is_empty() && locks_of(&self.world, process).iter().any(touched);
         if holds { Waits::LetsGo } else { Waits::Never }
     }
 
@@ -350,7 +349,8 @@ impl Tracer<'_> {
         let at_gate = |thread: &crate::trace::tracer::Thread| {
             thread.program == program && matches!(thread.state, State::AtGate(..))
         };
-        let Some(tid) = self.threads.iter().find(|(_, thread)| at_gate(thread)).map(|(tid, _)| *tid)
+        let Some(tid) =
+            self.threads.iter().find(|(_, thread)| at_gate(thread)).map(|(tid, _)| *tid)
         else {
             return;
         };

@@ -122,7 +122,8 @@ impl Tracer<'_> {
             self.kill_doomed();
             // The alarm stops first processes, and the one that was killed alone may have been one.
             let is_held = if self.world.steps { self.take_steps() } else { self.give_turns() };
-            let looks_again = is_held || strangers && self.threads.is_empty() || self.victim.is_some();
+            let looks_again =
+                is_held || strangers && self.threads.is_empty() || self.victim.is_some();
             let news = ptrace::wait(-1, !looks_again);
             let news = news.map_err(|source| TraceError::Unavailable {
                 what: "wait for a stop".into(),

@@ -194,7 +194,7 @@ fn an_overlap_tells_who_did_what() {
     );
     assert_eq!(
         why(&[did, did, refused], "b"),
-        "`a`, `b` succeeded, and the files show nothing of: a"
+        "`a`, `b` succeeded, and the files are as if only `b` had run"
     );
 }
 

@@ -341,10 +341,9 @@ impl Exploration {
     }
 
     fn path_to(&self, node: Option<usize>) -> Vec<usize> {
-        let mut ids: Vec<usize> = std::iter::successors(node, |id| {
-            self.nodes[*id].parent.map(|(parent, _)| parent)
-        })
-        .collect();
+        let mut ids: Vec<usize> =
+            std::iter::successors(node, |id| self.nodes[*id].parent.map(|(parent, _)| parent))
+                .collect();
         ids.reverse();
         ids
     }
@@ -378,7 +377,10 @@ impl Exploration {
         let mut races = Vec::new();
         let mut look = |at: usize, side: Side, next: &Touch| {
             for step in conflicts(made, &clocks, at, side, next) {
-                races.push((step, Race { side, first: initials(made, &clocks, step, at, side, next) }));
+                races.push((
+                    step,
+                    Race { side, first: initials(made, &clocks, step, at, side, next) },
+                ));
             }
         };
         for (at, step) in made.iter().enumerate().skip(known.saturating_sub(1)) {
@@ -450,7 +452,8 @@ fn conflicts(
     next: &Touch,
 ) -> Vec<usize> {
     let own = made[..at].iter().rposition(|made| made.side == side);
-    let is_seen = |step: usize, by: usize| clocks[by].get(made[step].side).is_some_and(|seen| *seen > step);
+    let is_seen =
+        |step: usize, by: usize| clocks[by].get(made[step].side).is_some_and(|seen| *seen > step);
     let mut found: Vec<usize> = Vec::new();
     // What conflicts with the step, the latest first; what happened before one of them is ordered by it.
     let mut between: Vec<usize> = own.into_iter().collect();
@@ -480,7 +483,8 @@ fn initials(
     side: Side,
     next: &Touch,
 ) -> Sides {
-    let sees = |by: usize, step: usize| clocks[by].get(made[step].side).is_some_and(|seen| *seen > step);
+    let sees =
+        |by: usize, step: usize| clocks[by].get(made[step].side).is_some_and(|seen| *seen > step);
     let free: Vec<usize> = (step + 1..at).filter(|later| !sees(*later, step)).collect();
     let mut first = Sides::NONE;
     let mut begun = Sides::NONE;

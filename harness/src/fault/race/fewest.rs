@@ -18,16 +18,16 @@ pub fn fewest_switches(made: &[Made]) -> Option<Vec<Side>> {
     let of_side: Vec<Vec<usize>> = (0..sides)
         .map(|side| (0..made.len()).filter(|at| made[*at].taken.side == side).collect())
         .collect();
-    let places: usize = of_side.iter().map(|steps| steps.len() + 1).try_fold(sides, |all, count| {
-        all.checked_mul(count).filter(|all| *all <= MOST_PLACES)
-    })?;
+    let places: usize = of_side
+        .iter()
+        .map(|steps| steps.len() + 1)
+        .try_fold(sides, |all, count| all.checked_mul(count).filter(|all| *all <= MOST_PLACES))?;
     // For each step, how many of each other program's come before it.
     let needs: Vec<Vec<usize>> = (0..made.len())
         .map(|at| {
             let count = |side: &Vec<usize>| {
-                let conflicts = |other: &&usize| {
-                    **other < at && made[**other].touch.conflicts(&made[at].touch)
-                };
+                let conflicts =
+                    |other: &&usize| **other < at && made[**other].touch.conflicts(&made[at].touch);
                 side.iter().filter(conflicts).next_back().map_or(0, |last| {
                     side.iter().position(|one| one == last).map_or(0, |position| position + 1)
                 })
@@ -49,7 +49,12 @@ pub fn fewest_switches(made: &[Made]) -> Option<Vec<Side>> {
         }
         for side in 0..sides {
             let Some(step) = of_side[side].get(counts[side]) else { continue };
-            if needs[*step].iter().zip(counts).enumerate().any(|(other, (need, have))| other != side && need > have) {
+            if needs[*step]
+                .iter()
+                .zip(counts)
+                .enumerate()
+                .any(|(other, (need, have))| other != side && need > have)
+            {
                 continue;
             }
             let mut counts = counts.clone();
@@ -80,7 +85,6 @@ fn way_back(from: &HashMap<Place, Place>, end: Place) -> Vec<Side> {
 pub fn switches(order: &[Side]) -> usize {
     order.windows(2).filter(|pair| pair[0] != pair[1]).count()
 }
-
 
 #[cfg(test)]
 mod tests {

@@ -20,7 +20,8 @@ impl Priorities {
     /// Draws them for a run of about so many steps.
     pub fn draw(seed: u64, programs: usize, steps: usize, depth: u32) -> Priorities {
         let mut random = fastrand::Rng::with_seed(seed);
-        let mut of_side: Vec<i64> = (0..programs as i64).map(|rank| rank + i64::from(depth)).collect();
+        let mut of_side: Vec<i64> =
+            (0..programs as i64).map(|rank| rank + i64::from(depth)).collect();
         random.shuffle(&mut of_side);
         let changes = (1..depth).map(|_| random.usize(0..steps.max(1))).collect();
         Priorities { of_side, changes }
@@ -76,7 +77,9 @@ mod tests {
     fn one_seed_gives_one_order() {
         let order = |seed| {
             let mut priorities = Priorities::draw(seed, 3, 8, 3);
-            (0..8).map(|at| priorities.choose([0, 1, 2].into_iter().collect(), at)).collect::<Vec<_>>()
+            (0..8)
+                .map(|at| priorities.choose([0, 1, 2].into_iter().collect(), at))
+                .collect::<Vec<_>>()
         };
         assert_eq!(order(7), order(7));
         assert!((0..20).any(|seed| order(seed) != order(7)));

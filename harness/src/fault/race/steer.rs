@@ -14,7 +14,7 @@ const FAILURES_IN_A_CIRCLE: u32 = 3;
 /// The same for one that succeeds, such as looking at a file's time.
 const LOOKS_IN_A_CIRCLE: u32 = 16;
 /// So many steps in circles, with nobody who could do anything else, are for ever.
-const MOST_IN_CIRCLES: u32 = 400;
+const MOST_IN_CIRCLES: u32 = 100;
 /// More steps than this are not made.
 const MOST_STEPS: usize = 20_000;
 
@@ -155,10 +155,8 @@ impl Follow {
             }
             if steps.is_some() {
                 let what = if alive.has(side) { "has to wait" } else { "has ended" };
-                self.departed = Some(format!(
-                    "program {} {what} where it made a step before",
-                    letter(side)
-                ));
+                self.departed =
+                    Some(format!("program {} {what} where it made a step before", letter(side)));
                 return None;
             }
             self.block += 1;
@@ -249,7 +247,9 @@ impl Steer {
                 intent.text,
                 letter(*holder)
             )),
-            Stand::At { intent, .. } => Some(format!("{} stands before `{}`", letter(side), intent.text)),
+            Stand::At { intent, .. } => {
+                Some(format!("{} stands before `{}`", letter(side), intent.text))
+            }
             Stand::Sleeps => Some(format!("{} sleeps until another does something", letter(side))),
             Stand::Ended => None,
         };
@@ -260,7 +260,9 @@ impl Steer {
     /// Asks the guide.
     fn choose(&mut self, moment: &Moment, stands: &[Stand<'_>]) -> Result<Side, Turn> {
         let last = self.made.last().map(|made| made.taken.side);
-        let by_itself = || last.filter(|last| moment.enabled.has(*last)).or_else(|| moment.enabled.iter().next());
+        let by_itself = || {
+            last.filter(|last| moment.enabled.has(*last)).or_else(|| moment.enabled.iter().next())
+        };
         let at = self.made.len();
         let choice = match &mut self.guide {
             Guide::Walk(walk) => match walk.choose(moment.clone()) {
@@ -342,7 +344,10 @@ impl Director for Steer {
         if self.in_circles > MOST_IN_CIRCLES {
             self.last = moment;
             let told = in_circle.iter().map(|side| letter(side).to_string());
-            let told = format!("{} make the same steps over and over", told.collect::<Vec<_>>().join(" and "));
+            let told = format!(
+                "{} make the same steps over and over",
+                told.collect::<Vec<_>>().join(" and ")
+            );
             return self.end(Ending::Livelock(told));
         }
         if self.made.len() >= MOST_STEPS {
@@ -389,7 +394,8 @@ impl Director for Steer {
                 made.result = *result;
                 made.touch = touch.clone();
                 let text = made.taken.text.clone();
-                let counts = *result < 0 || only_looks_or_locks(&touch) && !text.starts_with("read ");
+                let counts =
+                    *result < 0 || only_looks_or_locks(&touch) && !text.starts_with("read ");
                 if let Guide::Walk(walk) = &mut self.guide {
                     walk.correct(touch.clone());
                 }

@@ -69,11 +69,7 @@ pub fn race_alone(
 }
 
 /// What the programs change, each alone.
-fn state_of(
-    stage: &Stage<'_>,
-    before: &Tree,
-    race: &RaceFault,
-) -> Result<Vec<PathBuf>, LabError> {
+fn state_of(stage: &Stage<'_>, before: &Tree, race: &RaceFault) -> Result<Vec<PathBuf>, LabError> {
     let mut state: BTreeSet<PathBuf> = BTreeSet::new();
     let mut asked: Vec<&crate::scenario::CommandLine> = Vec::new();
     for (_, command) in &race.processes {

@@ -127,9 +127,9 @@ pub(super) fn on_each(
         };
         let workers: Vec<_> = (1..jobs).map(beside).collect();
         let own = work(stage);
-        let others = workers.into_iter().map(|worker| {
-            worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-        });
+        let others = workers
+            .into_iter()
+            .map(|worker| worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
         std::iter::once(own).chain(others.collect::<Vec<_>>()).collect()
     })
 }
@@ -142,7 +142,8 @@ fn work(
     shared: &Mutex<Shared>,
     changed: &Condvar,
 ) -> Result<(), LabError> {
-    let lock = || -> MutexGuard<'_, Shared> { shared.lock().unwrap_or_else(PoisonError::into_inner) };
+    let lock =
+        || -> MutexGuard<'_, Shared> { shared.lock().unwrap_or_else(PoisonError::into_inner) };
     let progress = &stage.settings().progress;
     loop {
         let walk = {
@@ -197,7 +198,11 @@ impl Explored {
         let Counts { runs, known, beyond_bound, left } = self.counts;
         let steps: Vec<String> = self.steps.iter().map(usize::to_string).collect();
         let all = interleavings(&self.steps);
-        let all = if all < 6.0 { thousands(10f64.powf(all).round() as usize) } else { format!("about 10^{all:.0}") };
+        let all = if all < 6.0 {
+            thousands(10f64.powf(all).round() as usize)
+        } else {
+            format!("about 10^{all:.0}")
+        };
         let name = if fault.name.is_empty() { String::new() } else { format!(" {}", fault.name) };
         let mut text = format!(
             "race{name}: {} of {all} interleavings of {} steps stand for all",
@@ -235,7 +240,10 @@ impl Explored {
             );
         }
         if self.departed > 0 {
-            text += &format!("; {} did not do what they had done before", counted(self.departed, "run"));
+            text += &format!(
+                "; {} did not do what they had done before",
+                counted(self.departed, "run")
+            );
         }
         text
     }

@@ -84,7 +84,8 @@ pub(super) fn race(
             let mut explored = explore(stage, before, fault, jobs, &mut contested)?;
             notes.push(explored.told(fault));
             if fault.kill_one {
-                let (deaths, note) = one_dies::each(stage, before, fault, &explored.runs, jobs, &contested)?;
+                let (deaths, note) =
+                    one_dies::each(stage, before, fault, &explored.runs, jobs, &contested)?;
                 explored.runs.extend(deaths);
                 notes.push(note);
             }
@@ -92,7 +93,16 @@ pub(super) fn race(
         }
     }
     let names = fault.processes.iter().map(|(name, _)| name.clone()).collect();
-    Ok(Raced { id, contested, name: fault.name.clone(), before: before.clone(), names, classes, oracle, notes })
+    Ok(Raced {
+        id,
+        contested,
+        name: fault.name.clone(),
+        before: before.clone(),
+        names,
+        classes,
+        oracle,
+        notes,
+    })
 }
 
 /// What the programs change, in runs where one goes after another, each of them first once.
@@ -148,7 +158,11 @@ impl Raced {
             let best = best.as_ref().unwrap_or(&class.best);
             let first = best.schedule();
             let others = class.schedules.iter().filter(|other| other.blocks != first.blocks);
-            let evidence = if is_fault || self.id.is_some() { self.evidence(best) } else { Evidence::default() };
+            let evidence = if is_fault || self.id.is_some() {
+                self.evidence(best)
+            } else {
+                Evidence::default()
+            };
             cases.push(self.case(&first, &verdict, evidence, is_fault));
             let alike = |other| self.case(other, &verdict, Evidence::default(), false);
             // The representative stands for one of those that were run.
@@ -163,7 +177,13 @@ impl Raced {
         if self.name.is_empty() { String::new() } else { format!(" {}", self.name) }
     }
 
-    fn case(&self, schedule: &Schedule, verdict: &Verdict, evidence: Evidence, signed: bool) -> Case {
+    fn case(
+        &self,
+        schedule: &Schedule,
+        verdict: &Verdict,
+        evidence: Evidence,
+        signed: bool,
+    ) -> Case {
         let schedule = if signed { schedule.to_string() } else { schedule.name() };
         let id = match (&self.id, self.name.as_str()) {
             (Some(id), _) => id.clone(),

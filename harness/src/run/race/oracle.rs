@@ -5,13 +5,14 @@ use std::path::PathBuf;
 
 use super::super::stage::Stage;
 use super::super::{LabError, check_interrupt};
-use super::outcome::Outcome;
+use super::outcome::{Outcome, Processes};
 use crate::fault::race::explore::Side;
 use crate::fault::race::steer::Ending;
 use crate::judge::{
     Content, Image, Masks, OverlapCase, Promises, Serial, Verdict, Word, judge_overlap, orders,
     told, versions,
 };
+use crate::recording::Trace;
 use crate::scenario::RaceFault;
 use crate::subject::Exit;
 use crate::trace::Undisturbed;
@@ -26,13 +27,34 @@ pub(super) struct Oracle {
     whole: BTreeMap<PathBuf, BTreeSet<Content>>,
 }
 
+/// Where some programs ended, one after another.
+#[derive(Clone, Default)]
+struct Place {
+    tree: Tree,
+    told: Vec<Image>,
+    processes: Processes,
+}
+
 /// A program that has run alone.
 struct Alone {
     tree: Tree,
+    trace: Trace,
     told: Image,
     exit: Exit,
     /// What it saved on the way, its start and its end among them.
     saved: Vec<Image>,
+}
+
+impl Place {
+    fn add(&mut self, alone: Alone, side: Side) {
+        self.tree = alone.tree;
+        self.told.push(alone.told);
+        self.processes.add(&alone.trace, |_| side);
+    }
+
+    fn image(&self, stage: &Stage<'_>) -> Image {
+        self.processes.hidden_in(&stage.state.image(&self.tree))
+    }
 }
 
 impl Oracle {
@@ -48,13 +70,13 @@ impl Oracle {
     ) -> Result<Oracle, LabError> {
         let mut oracle =
             Oracle { serial: Vec::new(), cut: BTreeMap::new(), whole: BTreeMap::new() };
-        let mut ends: BTreeMap<Vec<Side>, (Tree, Vec<Image>)> =
-            [(Vec::new(), (before.clone(), Vec::new()))].into();
+        let start = Place { tree: before.clone(), ..Place::default() };
+        let mut ends: BTreeMap<Vec<Side>, Place> = [(Vec::new(), start)].into();
         for order in orders(fault.processes.len()) {
             check_interrupt()?;
             if let Some((last, first)) = order.split_last() {
-                let (start, mut all_told) = ends[first].clone();
-                let alone = oracle.alone(stage, &start, fault, *last)?;
+                let mut place = ends[first].clone();
+                let alone = oracle.alone(stage, &place.tree, fault, *last)?;
                 if first.is_empty() && !alone.exit.success() {
                     let (name, _) = &fault.processes[*last];
                     return Err(LabError::Scenario(format!(
@@ -64,11 +86,11 @@ impl Oracle {
                         said(&alone.told)
                     )));
                 }
-                all_told.push(alone.told);
-                ends.insert(order.clone(), (alone.tree, all_told));
+                place.add(alone, *last);
+                ends.insert(order.clone(), place);
             }
-            let (tree, told) = &ends[&order];
-            let (image, told) = (stage.state.image(tree), told.clone());
+            let image = ends[&order].image(stage);
+            let told = ends[&order].told.clone();
             oracle.serial.push(Serial { order, image, told });
         }
         if fault.kill_one {
@@ -91,7 +113,8 @@ impl Oracle {
         let command = std::slice::from_ref(command);
         let (trace, tree) = stage.run(command, start, false, &mut Undisturbed)?;
         let mut saved = vec![stage.state.image(start)];
-        if let Ok(found) = versions(start, &trace.events, &stage.state, &Promises::default(), None) {
+        if let Ok(found) = versions(start, &trace.events, &stage.state, &Promises::default(), None)
+        {
             saved.extend(found.all.into_iter().map(|version| version.image));
             for (path, contents) in found.of_file {
                 self.whole.entry(path).or_default().extend(contents);
@@ -99,7 +122,8 @@ impl Oracle {
         }
         saved.push(stage.state.image(&tree));
         saved.dedup();
-        Ok(Alone { tree, told: told(name, &trace.ends[0]), exit: trace.ends[0].exit, saved })
+        let (told, exit) = (told(name, &trace.ends[0]), trace.ends[0].exit);
+        Ok(Alone { tree, trace, told, exit, saved })
     }
 
     /// Every order of the others, with this one before, between or after them, cut short at each of its saves.
@@ -108,28 +132,28 @@ impl Oracle {
         stage: &Stage<'_>,
         fault: &RaceFault,
         side: Side,
-        ends: &BTreeMap<Vec<Side>, (Tree, Vec<Image>)>,
+        ends: &BTreeMap<Vec<Side>, Place>,
     ) -> Result<Vec<Serial>, LabError> {
         let mut cut = Vec::new();
         let with = ends.keys().filter(|order| order.contains(&side));
         for order in with {
             let place = order.iter().position(|one| *one == side).unwrap_or(0);
             let (first, rest) = (&order[..place], &order[place + 1..]);
-            let (start, told_before) = &ends[first];
-            let alone = self.alone(stage, start, fault, side)?;
+            let start = &ends[first];
+            let alone = self.alone(stage, &start.tree, fault, side)?;
             let mut saves = alone.saved;
             saves.dedup();
             for save in saves {
                 check_interrupt()?;
-                let mut tree = stage.state.put(&save, start, &alone.tree);
-                let mut all_told = told_before.clone();
+                let mut place = start.clone();
+                place.tree = stage.state.put(&save, &start.tree, &alone.tree);
+                place.processes.add(&alone.trace, |_| side);
                 for other in rest {
-                    let alone = self.alone(stage, &tree, fault, *other)?;
-                    all_told.push(alone.told);
-                    tree = alone.tree;
+                    let alone = self.alone(stage, &place.tree, fault, *other)?;
+                    place.add(alone, *other);
                 }
                 let order = first.iter().chain(rest).copied().collect();
-                cut.push(Serial { order, image: stage.state.image(&tree), told: all_told });
+                cut.push(Serial { order, image: place.image(stage), told: place.told });
             }
         }
         Ok(cut)
@@ -151,14 +175,15 @@ impl Oracle {
         let Some(first) = self.serial.iter().find(|serial| serial.order == all) else {
             return Ok(masks);
         };
-        let mut tree = before.clone();
+        let mut place = Place { tree: before.clone(), ..Place::default() };
         for (side, (name, command)) in fault.processes.iter().enumerate() {
             let command = std::slice::from_ref(command);
-            let (trace, after) = stage.run(command, &tree, false, &mut Undisturbed)?;
+            let (trace, after) = stage.run(command, &place.tree, false, &mut Undisturbed)?;
             masks.learn(&first.told[side], &told(name, &trace.ends[0]));
-            tree = after;
+            place.tree = after;
+            place.processes.add(&trace, |_| side);
         }
-        masks.learn(&first.image, &stage.state.image(&tree));
+        masks.learn(&first.image, &place.image(stage));
         Ok(masks)
     }
 

@@ -1,11 +1,12 @@
 //! One run of a race, and what it came to.
 
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::super::LabError;
 use super::super::stage::Stage;
 use crate::fault::race::explore::Side;
-use crate::fault::race::schedule::{Schedule, Taken};
+use crate::fault::race::schedule::{Schedule, Taken, letter};
 use crate::fault::race::steer::{Contested, Ending, Guide, Made, Steer};
 use crate::judge::{Image, told};
 use crate::op::What;
@@ -94,10 +95,11 @@ pub(super) fn run(
         let path = gap.path.as_deref().unwrap_or(std::path::Path::new(""));
         format!("{}: {}", path.display(), gap.what)
     });
-    let pids = pids(&trace);
+    let mut processes = Processes::default();
+    processes.add(&trace, |program| program);
     let changed = super::super::overlap::changed_state(stage, before, &trace.events);
     let outcome = Outcome {
-        image: without_pids(&stage.state.image(&after), &pids),
+        image: processes.hidden_in(&stage.state.image(&after)),
         told: names.iter().zip(&trace.ends).map(|(name, end)| told(name, end)).collect(),
         exits: trace.ends.iter().map(|end| end.exit).collect(),
         changed: (0..names.len()).map(|side| changed.contains(&side)).collect(),
@@ -112,29 +114,47 @@ pub(super) fn run(
     Ok(Ran { outcome, made, died, changed, after, ends: trace.ends, steer: Some(steer) })
 }
 
-/// The processes of a run.
-fn pids(trace: &Trace) -> Vec<String> {
-    let mut pids: Vec<String> = Vec::new();
-    for event in &trace.events {
-        if matches!(event.what, What::Executed { .. } | What::Spawned { .. }) {
-            pids.push(event.actor.pid.to_string());
+/// The processes of a run by their numbers, each with a name that it has in every run: `PIDa1` is the first of the first
+/// program.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Processes(Vec<(String, String)>);
+
+impl Processes {
+    /// Takes in the processes of a run; `side` tells which program is which.
+    pub(super) fn add(&mut self, trace: &Trace, side: impl Fn(usize) -> Side) {
+        for event in &trace.events {
+            let pid = match event.what {
+                What::Executed { .. } => event.actor.pid,
+                What::Spawned { child } => child,
+                _ => continue,
+            };
+            let pid = pid.to_string();
+            if self.0.iter().any(|(known, _)| *known == pid) {
+                continue;
+            }
+            let program = format!("PID{}", letter(side(event.actor.program)));
+            let before = self.0.iter().filter(|(_, name)| name.starts_with(&program)).count();
+            self.0.push((pid, format!("{program}{}", before + 1)));
         }
     }
-    pids.sort();
-    pids.dedup();
-    pids
-}
 
-/// Names of temporary files often hold a process id, which is another in each run.
-fn without_pids(image: &Image, pids: &[String]) -> Image {
-    let renamed = |path: &std::path::PathBuf| {
-        let text = path.to_string_lossy();
-        let mut numbers = text.split(|letter: char| !letter.is_ascii_digit());
-        match numbers.any(|number| pids.iter().any(|pid| pid == number)) {
-            false => path.clone(),
-            true => pids.iter().fold(text.clone().into_owned(), |text, pid| text.replace(pid, "PID")).into(),
+    /// Names of temporary files often hold a process id, which is another in each run.
+    pub(super) fn hidden_in(&self, image: &Image) -> Image {
+        let files = image.files.iter();
+        Image {
+            files: files.map(|(path, content)| (self.renamed(path), content.clone())).collect(),
         }
-    };
-    let files = image.files.iter().map(|(path, content)| (renamed(path), content.clone()));
-    Image { files: files.collect() }
+    }
+
+    fn renamed(&self, path: &Path) -> PathBuf {
+        let text = path.to_string_lossy();
+        let is_digit = |letter: char| letter.is_ascii_digit();
+        let numbers = text.split(|letter: char| !is_digit(letter)).filter(|part| !part.is_empty());
+        let known = |number: &str| self.0.iter().find(|(pid, _)| pid == number);
+        let mut renamed = text.clone().into_owned();
+        for (pid, name) in numbers.filter_map(known) {
+            renamed = renamed.replace(pid.as_str(), name);
+        }
+        renamed.into()
+    }
 }

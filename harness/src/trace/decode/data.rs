@@ -246,7 +246,8 @@ pub(super) fn mmap(ask: &Ask<'_>) -> Option<Pending> {
             return done;
         }
         if hides {
-            let what = "mapped into memory: in what order it is read and written there was not seen";
+            let what =
+                "mapped into memory: in what order it is read and written there was not seen";
             done.push(Done::Gap { what: what.into(), path: Some(path.clone()) });
         }
         if reads {

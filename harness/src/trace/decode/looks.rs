@@ -1,7 +1,7 @@
 //! Calls that change nothing and show something of what is watched: of interest where every step is held.
 
-use crate::op::touch::{Access, Object};
 use crate::op::FileId;
+use crate::op::touch::{Access, Object};
 use crate::trace::calls::Call;
 use crate::trace::decode::attributes::{self, At};
 use crate::trace::decode::{Ask, Pending};

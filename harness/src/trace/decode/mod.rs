@@ -177,9 +177,9 @@ impl<'a> Ask<'a> {
             Call::Open | Call::Creat | Call::Openat | Call::Openat2 | Call::OpenByHandleAt => {
                 open::decode(self)
             }
-            Call::Access | Call::Faccessat | Call::Faccessat2 => open::mark(self).or_else(|| {
-                self.world.steps.then(|| looks::access(self))?
-            }),
+            Call::Access | Call::Faccessat | Call::Faccessat2 => {
+                open::mark(self).or_else(|| self.world.steps.then(|| looks::access(self))?)
+            }
             Call::Stat
             | Call::Lstat
             | Call::Fstat

@@ -273,6 +273,7 @@ pub(super) fn close(ask: &Ask<'_>) -> Option<Pending> {
         touches.extend(ask.world.lets_go(ask.process, |_| true));
     }
     // Even a failed close has closed the descriptor.
-    let path = closing.and_then(|fd| ask.world.file_at(ask.tid, fd)).map(|file| ask.world.path(file));
+    let path =
+        closing.and_then(|fd| ask.world.file_at(ask.tid, fd)).map(|file| ask.world.path(file));
     Some(Pending { path, ..Pending::event(ask, |_, _| vec![Done::Sweep]) }.touching(touches))
 }
