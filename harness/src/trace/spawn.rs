@@ -14,10 +14,10 @@ use crate::subject::Program;
 use crate::sys::forked::Forked;
 use crate::sys::process::{self, Launch};
 use crate::sys::ptrace::{self, News, Stopped, Why};
-use crate::sys::{pty, seccomp};
+use crate::sys::pty;
+use crate::trace::TraceError;
 use crate::trace::names::Inode;
 use crate::trace::resolve::inode;
-use crate::trace::{Detail, TraceError, calls};
 
 /// Where a program without a slash is looked up if the environment has no `PATH`.
 const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
@@ -89,7 +89,7 @@ fn stdin(bytes: &[u8]) -> io::Result<OwnedFd> {
 pub(super) fn start(
     program: &Program,
     sandbox: &Sandbox,
-    detail: Detail,
+    filter: &[libc::sock_filter],
 ) -> Result<Started, TraceError> {
     let failed = |stage: &'static str| move |source| spawn_error(program, stage, source);
     let candidates = candidates(program).map_err(failed("find it"))?;
@@ -109,7 +109,6 @@ pub(super) fn start(
         (end(&its_stdout).map_err(failed("prepare standard output"))?, Stream::Stdout),
         (end(&its_stderr).map_err(failed("prepare standard error"))?, Stream::Stderr),
     ];
-    let filter = seccomp::assemble(&calls::rules(detail));
     let launch = Launch {
         candidates: &candidates,
         argv: &argv,
@@ -117,7 +116,7 @@ pub(super) fn start(
         stdio: [input.as_raw_fd(), its_stdout.as_raw_fd(), its_stderr.as_raw_fd()],
         entry: &sandbox.entry(),
         folder: &folder,
-        filter: &filter,
+        filter,
     };
     let _forked = Forked::new();
     let child = process::fork(&launch).map_err(failed("fork"))?;
