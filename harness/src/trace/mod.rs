@@ -232,11 +232,12 @@ pub fn run_into(
     let begun = Instant::now();
     let world = World { fence, ..look_around(&started, sandbox, options, spool, reads) };
     let pids: Vec<i32> = started.iter().map(|one| one.stop.tid()).collect();
-    let (mut stops, mut outputs, mut mains) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut stops, mut outputs, mut mains, mut kept) = (vec![], vec![], vec![], vec![]);
     for one in started {
         stops.push(one.stop);
         outputs.extend(one.outputs);
         mains.push(one.pidfd);
+        kept.push(one.kept);
     }
     let collector =
         Collector::start(outputs, OUTPUT_LIMIT, mains, options.time_limit, pinned.before);
@@ -254,6 +255,7 @@ pub fn run_into(
     let Tracer { events, mut gaps, programs, world, .. } = tracer;
     let strayed = world.strayed;
     let outputs = collector.finish();
+    drop(kept);
     outcome?;
     if let Some(path) = strayed {
         return Err(TraceError::Strayed { path });

@@ -33,6 +33,8 @@ pub(super) struct Started {
     pub(super) outputs: [OwnedFd; 2],
     /// The program's ends of them.
     pub(super) ends: [(Inode, Stream); 2],
+    /// Keep them open: that a program has closed its outputs is no news for whoever collects them.
+    pub(super) kept: [OwnedFd; 2],
 }
 
 fn spawn_error(program: &Program, stage: &str, source: io::Error) -> TraceError {
@@ -119,15 +121,15 @@ pub(super) fn start(
         filter,
     };
     let _forked = Forked::new();
-    let child = process::fork(&launch).map_err(failed("fork"))?;
+    let child = process::start(&launch).map_err(failed("fork"))?;
     let (stop, pidfd) = bring_to_exec(program, child)?;
-    Ok(Started { stop, pidfd, outputs: [stdout, stderr], ends })
+    Ok(Started { stop, pidfd, outputs: [stdout, stderr], ends, kept: [its_stdout, its_stderr] })
 }
 
 /// Traces the child and lets it run up to its exec.
 fn bring_to_exec(
     program: &Program,
-    child: process::Child,
+    mut child: process::Child<'_>,
 ) -> Result<(Stopped, OwnedFd), TraceError> {
     let pid = child.pid;
     let traced = ptrace::seize(pid)
@@ -142,7 +144,10 @@ fn bring_to_exec(
     };
     loop {
         match ptrace::wait(pid, true) {
-            Ok(News::Stop(stop, Why::Exec(_))) => return Ok((stop, pidfd)),
+            Ok(News::Stop(stop, Why::Exec(_))) => {
+                child.is_apart();
+                return Ok((stop, pidfd));
+            }
             Ok(News::Stop(stop, Why::Signal(signal))) => drop(stop.go(signal)),
             Ok(News::Stop(stop, _)) => drop(stop.go(0)),
             Ok(News::Nothing) => {}
