@@ -10,6 +10,15 @@
 
 use std::fmt::Write;
 
+/// What is in the queue at first.
+const QUESTIONS: [&str; 5] = [
+    "Is a rename atomic?",
+    "What does fsync make durable?",
+    "When is a lock released?",
+    "How is a torn write found?",
+    "Which writes to a pipe may be torn?",
+];
+
 /// A program that keeps a checkpoint in a store, by its command lines.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Program {
@@ -17,7 +26,8 @@ pub struct Program {
     pub store: String,
     /// The name of the checkpoint's file.
     pub state: String,
-    /// Makes a checkpoint with two sessions done.
+    /// Makes a checkpoint with two sessions done, and another queue than a session makes where there is none: else a loss of everything
+    /// could not be told from a good end.
     pub setup: Vec<String>,
     /// Runs one session.
     pub session: Vec<String>,
@@ -51,19 +61,19 @@ impl Part {
 }
 
 impl Program {
-    /// `long-horizon` with one of its own stores, on its built-in questions.
+    /// `long-horizon` with one of its own stores.
     pub fn long_horizon(store: &str, state: &str) -> Program {
         let words = |words: &[&str]| -> Vec<String> {
             let place = format!("{store}:{state}");
             let all = ["long-horizon"].iter().chain(words).map(|word| (*word).to_owned());
             all.chain(["--state".to_owned(), place]).collect()
         };
-        const MODEL: [&str; 3] = ["run", "--model", "stub:scripted"];
-        let run = |more: &[&str]| words(&[&MODEL, more].concat());
+        let run = |more: &[&str]| words(&[&["run", "--model", "stub"], more].concat());
+        let questions: Vec<&str> = QUESTIONS.iter().flat_map(|q| ["--question", q]).collect();
         Program {
             store: store.to_owned(),
             state: state.to_owned(),
-            setup: run(&["--sessions", "2"]),
+            setup: run(&[&questions, &["--sessions", "2"][..]].concat()),
             session: run(&[]),
             until_empty: run(&["--until-empty"]),
             verify: words(&["verify"]),
@@ -121,7 +131,7 @@ impl Program {
         match part {
             Part::Kill | Part::FirstKill => line("[[fault]]\nkind = \"kill\"".to_owned()),
             Part::Power => {
-                line("[[fault]]\nkind = \"power\"\nstates = 100\nmodel = [\"all\"]".to_owned());
+                line("[[fault]]\nkind = \"power\"\nstates = 30\nmodel = [\"all\"]".to_owned());
             }
             Part::Damage => line("[[fault]]\nkind = \"damage\"".to_owned()),
             Part::Overlap => {
