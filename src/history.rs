@@ -270,6 +270,62 @@ mod tests {
         assert_eq!(settle(whole, Some("h1")), [began, ended]);
     }
 
+    /// Two sessions side by side: the second decides on what the first has saved, and had begun before.
+    #[test]
+    fn a_decision_counts_where_a_session_beside_it_found_it_saved() {
+        let began = hashed(1, start(1, 1, 7, "q").event, "h0", "");
+        let beside = hashed(2, start(2, 2, 8, "r").event, "h0", "");
+        let decided = decision(3, 1, 7, "h1");
+        let found = |before| {
+            let Event::End(end) = end(4, 2, 8, "r", Ending::Flag).event else { unreachable!() };
+            let next = hashed(4, Event::Decision(end), before, "h2");
+            let log = vec![began.clone(), beside.clone(), decided.clone(), next];
+            sessions(&settle(log, Some("h2")))[0].recorded()
+        };
+        assert!(found("h1"), "killed after its save");
+        assert!(!found("h0"), "killed before it");
+    }
+
+    fn claimed(mut entry: Entry, number: u64) -> Entry {
+        match &mut entry.event {
+            Event::Start(start) => start.claim = Some(number),
+            Event::Decision(end) | Event::End(end) => end.claim = Some(number),
+            _ => {}
+        }
+        entry
+    }
+
+    #[test]
+    fn sessions_of_equal_process_and_number_are_told_apart_by_their_claims() {
+        // In two containers, each process 1.
+        let sessions = sessions(&[
+            claimed(start(1, 1, 1, "q"), 5),
+            claimed(start(2, 1, 1, "r"), 6),
+            claimed(end(3, 1, 1, "q", Ending::Answer), 5),
+        ]);
+        assert!(sessions[0].recorded() && !sessions[1].recorded());
+        let holder = |claim| [Holder { pid: None, claim }];
+        assert!(sessions[1].runs(&holder(Some(6))));
+        assert!(!sessions[1].runs(&holder(Some(5))) && !sessions[1].runs(&holder(None)));
+        assert!(!sessions[0].runs(&holder(Some(5))), "it has ended");
+    }
+
+    #[test]
+    fn retries_of_a_question_are_counted_across_sessions_beside_it() {
+        let log = [
+            claimed(start(1, 1, 1, "q"), 1),
+            claimed(start(2, 2, 2, "r"), 2),
+            claimed(end(3, 2, 2, "r", Ending::Answer), 2),
+            claimed(start(4, 2, 3, "q"), 3),
+            claimed(start(5, 3, 4, "s"), 4),
+        ];
+        let all = sessions(&log);
+        assert_eq!(forced_retries(&all, "q", &[]), 2);
+        let running = [3, 4].map(|claim| Holder { pid: None, claim: Some(claim) });
+        assert_eq!(forced_retries(&all, "q", &running), 1);
+        assert_eq!(forced_retries(&all, "r", &[]), 0);
+    }
+
     fn resolution(question: &str) -> Resolution {
         Resolution {
             question: question.to_owned(),

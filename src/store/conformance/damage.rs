@@ -25,11 +25,12 @@ pub const CASES: &[Case] = &[
 type Damage = (&'static str, fn(&[u8]) -> Vec<u8>);
 
 /// Damage after which no file is a checkpoint.
-const DAMAGES: [Damage; 9] = [
+const DAMAGES: [Damage; 10] = [
     ("empty", |_| Vec::new()),
     ("one byte", |bytes| bytes[..1].to_vec()),
     ("cut in the middle", |bytes| bytes[..bytes.len() / 2].to_vec()),
     ("the last byte missing", |bytes| bytes[..bytes.len() - 2].to_vec()),
+    ("more behind it", |bytes| [bytes, b"more"].concat()),
     ("NULs in its place", |bytes| vec![0; bytes.len()]),
     ("the first block of NULs", |bytes| {
         let block = bytes.len().min(512);

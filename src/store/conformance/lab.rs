@@ -48,6 +48,8 @@ pub enum Part {
     FirstKill,
     /// One session, and the power fails, on every disk.
     Power,
+    /// The first session, and the power fails likewise.
+    FirstPower,
     /// The seven damages that no checkpoint survives.
     Damage,
     /// A second session comes at each place where a first one can stand, and both end as they would one after another.
@@ -56,8 +58,8 @@ pub enum Part {
 
 impl Part {
     /// All of them. Schedules of several processes at every file operation are to become one more.
-    pub const ALL: [Part; 5] =
-        [Part::Kill, Part::FirstKill, Part::Power, Part::Damage, Part::Overlap];
+    pub const ALL: [Part; 6] =
+        [Part::Kill, Part::FirstKill, Part::Power, Part::FirstPower, Part::Damage, Part::Overlap];
 }
 
 impl Program {
@@ -97,6 +99,10 @@ impl Program {
                 format!("The power fails during a session with the store {store}"),
                 "A session survives a power cut on every disk",
             ),
+            Part::FirstPower => (
+                format!("The power fails during the first session with the store {store}"),
+                "Also the very first checkpoint survives a power cut on every disk",
+            ),
             Part::Damage => (
                 format!("The store {store} meets a damaged checkpoint"),
                 "All seven damages are refused by name, and no byte is touched",
@@ -120,18 +126,18 @@ impl Program {
             Part::Overlap => line("state = [\"exported.json\"]".to_owned()),
             _ => line(format!("state = [{:?}]", self.state)),
         }
-        if part != Part::FirstKill {
+        if !matches!(part, Part::FirstKill | Part::FirstPower) {
             line(format!("setup = [{}]", list(&self.setup)));
         }
-        if matches!(part, Part::Kill | Part::FirstKill | Part::Power) {
+        if !matches!(part, Part::Damage | Part::Overlap) {
             line("[recovery]".to_owned());
             line(format!("command = {}", list(&self.until_empty)));
             line(format!("check = {}", list(&self.verify)));
         }
         match part {
             Part::Kill | Part::FirstKill => line("[[fault]]\nkind = \"kill\"".to_owned()),
-            Part::Power => {
-                line("[[fault]]\nkind = \"power\"\nstates = 30\nmodel = [\"all\"]".to_owned());
+            Part::Power | Part::FirstPower => {
+                line("[[fault]]\nkind = \"power\"\nstates = 15\nmodel = [\"all\"]".to_owned());
             }
             Part::Damage => line("[[fault]]\nkind = \"damage\"".to_owned()),
             Part::Overlap => {

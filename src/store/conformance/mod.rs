@@ -138,14 +138,23 @@ pub fn run(subject: &dyn Subject, folder: &Path) -> io::Result<Vec<Failure>> {
     let promises = subject.promises();
     let mut failures = Vec::new();
     for case in cases().filter(|case| (case.applies)(&promises)) {
-        let folder = folder.join(case.name);
-        fs::create_dir(&folder)?;
-        let bench = Bench { subject, folder };
-        if let Err(Failed(why)) = (case.run)(&bench) {
-            failures.push(Failure { case: case.name, why });
-        }
+        failures.extend(case.try_on(subject, folder)?);
     }
     Ok(failures)
+}
+
+impl Case {
+    /// Tries this case alone, in a folder of its own below `folder`. `None`: it is passed.
+    ///
+    /// # Errors
+    ///
+    /// Where the folder cannot be made.
+    pub fn try_on(&self, subject: &dyn Subject, folder: &Path) -> io::Result<Option<Failure>> {
+        let folder = folder.join(self.name);
+        fs::create_dir(&folder)?;
+        let tried = (self.run)(&Bench { subject, folder });
+        Ok(tried.err().map(|Failed(why)| Failure { case: self.name, why }))
+    }
 }
 
 /// What did not hold.

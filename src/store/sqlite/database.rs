@@ -18,10 +18,6 @@ use crate::store::file::{self, Target};
 use crate::store::replace::failed;
 use crate::store::{Loaded, StoreError};
 
-/// How long another program, such as the `sqlite3` shell, may keep the database locked before this gives up. Sessions wait for each
-/// other at the lock beside it, not here.
-const OTHERS: Duration = Duration::from_secs(5);
-
 /// An open database. A transaction that is not committed is undone when it is dropped.
 #[derive(Debug)]
 pub(super) struct Database {
@@ -45,7 +41,11 @@ pub(super) struct Found {
 
 impl Database {
     /// Opens the database at `target`; `None`: there truly is none. Errors name `path`, which the user knows.
-    pub(super) fn open(path: &Path, target: &Target) -> Result<Option<Database>, StoreError> {
+    pub(super) fn open(
+        path: &Path,
+        target: &Target,
+        patience: Duration,
+    ) -> Result<Option<Database>, StoreError> {
         let journal = files::beside(&target.path, "-journal");
         let found = match fs::symlink_metadata(&target.path) {
             Ok(found) => found,
@@ -66,15 +66,15 @@ impl Database {
         if found.len() == 0 {
             return Err(damaged(path, "it is empty, 0 bytes"));
         }
-        let database = Database::connect(&target.path, &found)
+        let database = Database::connect(&target.path, &found, patience)
             .map_err(|error| Trouble::from(error).reading(path))?;
         Ok(Some(database))
     }
 
-    fn connect(target: &Path, found: &Metadata) -> rusqlite::Result<Database> {
+    fn connect(target: &Path, found: &Metadata, patience: Duration) -> rusqlite::Result<Database> {
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let connection = Connection::open_with_flags(plain(target), flags)?;
-        connection.busy_timeout(OTHERS)?;
+        connection.busy_timeout(patience)?;
         connection.execute_batch(
             "PRAGMA synchronous = EXTRA; PRAGMA secure_delete = ON; PRAGMA temp_store = MEMORY; \
              PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON; PRAGMA mmap_size = 0",
@@ -186,7 +186,7 @@ impl Database {
         let target = Target { path: self.target.clone(), exists: true };
         drop(self);
         // The step that failed may be the very last, the sync of the folder.
-        let now = Database::open(path, &target).ok().flatten();
+        let now = Database::open(path, &target, Duration::ZERO).ok().flatten();
         let now = now.and_then(|now| {
             now.begin_to_read(path).ok()?;
             now.examine(path).ok()

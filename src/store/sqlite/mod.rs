@@ -36,6 +36,7 @@ mod trouble;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::file::{self, Target};
 use super::lock::{self, Lock};
@@ -55,12 +56,23 @@ pub struct SqliteStore {
     clock: Clock,
     /// Which boot of which machine this is.
     boot: String,
+    /// How long another program, such as the `sqlite3` shell, may keep the database locked before this gives up. Sessions wait for each
+    /// other at the lock beside it, not here.
+    patience: Duration,
 }
+
+/// Longer than a person looks at a query, shorter than a person waits.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 impl SqliteStore {
     /// The store for the database at `path`. Touches nothing.
     pub fn new(path: impl Into<PathBuf>) -> Self {
-        SqliteStore { path: path.into(), clock: Clock::System, boot: alive::boot() }
+        SqliteStore {
+            path: path.into(),
+            clock: Clock::System,
+            boot: alive::boot(),
+            patience: PATIENCE,
+        }
     }
 
     /// The same, with another clock for leases.
@@ -73,9 +85,14 @@ impl SqliteStore {
         SqliteStore { boot: name.to_owned(), ..self }
     }
 
+    /// The same, giving up sooner or later where another program keeps the database locked.
+    pub fn with_patience(self, patience: Duration) -> Self {
+        SqliteStore { patience, ..self }
+    }
+
     /// The database, opened and not looked at; `None`: there truly is no file.
     fn open(&self, target: &Target) -> Result<Option<Database>, StoreError> {
-        Database::open(&self.path, target)
+        Database::open(&self.path, target, self.patience)
     }
 
     /// The lock beside the database, and the database in a transaction that keeps all others from writing.
