@@ -78,12 +78,36 @@ pub struct Worked {
     pub choice: Choice,
     /// Questions still in the queue.
     pub open: usize,
+    /// What it left, whatever others have done to that since.
+    pub left: Left,
     /// Tokens of the request.
     pub tokens_in: u64,
     /// Tokens of the reply.
     pub tokens_out: u64,
     /// Milliseconds of the model call.
     pub ms: u64,
+}
+
+/// What a session left in the checkpoint.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Left {
+    /// Questions in the queue.
+    pub queue: Vec<String>,
+    /// How many are answered.
+    pub answers: usize,
+    /// How many wait for a person.
+    pub pending: usize,
+}
+
+impl Left {
+    /// What is in this checkpoint.
+    pub fn of(checkpoint: &Checkpoint) -> Left {
+        Left {
+            queue: checkpoint.queue.clone(),
+            answers: checkpoint.answers.len(),
+            pending: checkpoint.pending.len(),
+        }
+    }
 }
 
 /// Why a session failed. Nothing was recorded, unless the store says otherwise.
@@ -223,7 +247,8 @@ impl Session<'_> {
         let choice = Choice::from_reply(&reply)
             .map_err(|source| SessionError::Reply { question: question.clone(), source })?;
         let applied = claim.apply(&choice)?;
-        let open = applied.next.queue.len();
+        let left = Left::of(&applied.next);
+        let open = left.queue.len();
         let decision = self.decision(end, &choice, applied);
         trace.record(choice_step(&choice));
         trace.record(Step::code(
@@ -241,6 +266,7 @@ impl Session<'_> {
             question,
             choice,
             open,
+            left,
             tokens_in: reply.tokens_in,
             tokens_out: reply.tokens_out,
             ms,

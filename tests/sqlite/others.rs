@@ -178,3 +178,31 @@ fn the_same_sessions_leave_the_same_bytes() {
     let boot = boot.trim().as_bytes();
     assert!(boot.is_empty() || !first.windows(boot.len()).any(|window| window == boot));
 }
+
+/// What looks at bytes alone, such as the lab, sees no difference between sessions side by side and one after another.
+#[test]
+fn whoever_is_quicker_the_bytes_are_the_same() {
+    let left = |order: [usize; 3]| {
+        let folder = Folder::of(&["q", "r", "s", "t"]);
+        let notes = (1..=6).map(|number| "note ".repeat(number)).collect();
+        let start = Checkpoint { notes, ..folder.checkpoint() };
+        folder.store().begin(Wait::Fail).unwrap().save(&start).unwrap();
+        let stores = [folder.store(), folder.store(), folder.store()];
+        let mut claims = Vec::new();
+        for store in &stores {
+            let mut claim = store.claim(&TERMS).unwrap().unwrap();
+            claim.announced();
+            claims.push(Some(claim));
+        }
+        for index in order {
+            let mut claim = claims[index].take().unwrap();
+            claim.apply(&answer()).unwrap();
+            claim.commit().unwrap();
+        }
+        fs::read(folder.state()).unwrap()
+    };
+    let first = left([0, 1, 2]);
+    for order in [[0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]] {
+        assert_eq!(first, left(order), "{order:?}");
+    }
+}

@@ -196,11 +196,11 @@ impl<'s> Leased<'s> {
     }
 
     /// The database in a transaction, with the claim still in it as it was made.
-    fn enter_again(&mut self) -> Result<(Database, Found), StoreError> {
+    fn enter_again(&mut self, wait: Wait) -> Result<(Database, Found), StoreError> {
         let path = &self.store.path;
         // The lock of before, where the claim was never announced.
         drop(self.lock.take());
-        let entered = self.store.enter(Wait::Block)?;
+        let entered = self.store.enter(wait)?;
         let (target, database, found) = (entered.target, entered.database, entered.found);
         self.lock = Some(entered.lock);
         let (Some(database), Some(found)) = (database, found) else {
@@ -225,7 +225,7 @@ impl<'s> Leased<'s> {
     }
 
     fn decide(&mut self, choice: &Choice) -> Result<Applied, ClaimError> {
-        let (database, found) = self.enter_again().map_err(meanwhile)?;
+        let (database, found) = self.enter_again(Wait::Block).map_err(meanwhile)?;
         let mut queue = found.rows.queue.iter();
         let position = queue.find(|(_, queued)| queued.0 == self.row.question);
         // It was taken out of the queue by hand.
@@ -245,10 +245,10 @@ impl<'s> Leased<'s> {
         StoreError::Overtaken { path: self.store.path.clone(), question: self.row.question.clone() }
     }
 
-    /// Takes the claim out of the database, so that the question is free at once. If that fails, the end of the sign of life tells, or
-    /// the lease.
+    /// Takes the claim out of the database, so that the question is free at once. If that fails, or another is at it right now, the end
+    /// of the sign of life tells, or the lease.
     fn give_back(&mut self) -> Result<(), StoreError> {
-        let (database, found) = self.enter_again()?;
+        let (database, found) = self.enter_again(Wait::Fail)?;
         self.row
             .delete(database.connection())
             .map_err(|trouble| trouble.writing(&self.store.path, "write to the database"))?;

@@ -18,6 +18,8 @@ trait Record: Sized + PartialEq + Clone {
     const READ: &'static str;
     const WRITE: &'static str;
     const DELETE: &'static str;
+    /// Whether all rows are written anew whenever one changes: there are few, and the oldest falls out.
+    const ALL_ANEW: bool = false;
 
     /// From the columns behind the position.
     fn read(row: &Row<'_>) -> Result<Self, Trouble>;
@@ -45,7 +47,7 @@ struct Waiting {
 
 impl Record for Queued {
     const READ: &'static str = "SELECT position, question FROM queue ORDER BY position";
-    const WRITE: &'static str = "REPLACE INTO queue (position, question) VALUES (?, ?)";
+    const WRITE: &'static str = "INSERT INTO queue (position, question) VALUES (?, ?)";
     const DELETE: &'static str = "DELETE FROM queue WHERE position = ?";
 
     fn read(row: &Row<'_>) -> Result<Self, Trouble> {
@@ -59,8 +61,9 @@ impl Record for Queued {
 
 impl Record for Noted {
     const READ: &'static str = "SELECT position, note FROM notes ORDER BY position";
-    const WRITE: &'static str = "REPLACE INTO notes (position, note) VALUES (?, ?)";
+    const WRITE: &'static str = "INSERT INTO notes (position, note) VALUES (?, ?)";
     const DELETE: &'static str = "DELETE FROM notes WHERE position = ?";
+    const ALL_ANEW: bool = true;
 
     fn read(row: &Row<'_>) -> Result<Self, Trouble> {
         Ok(Noted(row.get(1)?))
@@ -75,7 +78,7 @@ impl Record for Answered {
     const READ: &'static str =
         "SELECT position, question, text, citations FROM answers ORDER BY position";
     const WRITE: &'static str =
-        "REPLACE INTO answers (position, question, text, citations) VALUES (?, ?, ?, ?)";
+        "INSERT INTO answers (position, question, text, citations) VALUES (?, ?, ?, ?)";
     const DELETE: &'static str = "DELETE FROM answers WHERE position = ?";
 
     fn read(row: &Row<'_>) -> Result<Self, Trouble> {
@@ -100,8 +103,7 @@ impl Record for Answered {
 
 impl Record for Waiting {
     const READ: &'static str = "SELECT position, question, reason FROM pending ORDER BY position";
-    const WRITE: &'static str =
-        "REPLACE INTO pending (position, question, reason) VALUES (?, ?, ?)";
+    const WRITE: &'static str = "INSERT INTO pending (position, question, reason) VALUES (?, ?, ?)";
     const DELETE: &'static str = "DELETE FROM pending WHERE position = ?";
 
     fn read(row: &Row<'_>) -> Result<Self, Trouble> {
@@ -266,20 +268,30 @@ fn read<T: Record>(connection: &Connection) -> Result<Table<T>, Trouble> {
     Ok(table)
 }
 
+/// Rows are put in the order of their positions. So a row that comes to stand before others takes these out and in again: then the same
+/// content has the same bytes, as far as it fits a page, whichever session was quicker.
 fn write<T: Record>(
     table: &Table<T>,
     before: &Table<T>,
     connection: &Connection,
 ) -> Result<(), Trouble> {
+    let new = |at: &i64, row: &T| before.get(at) != Some(row);
+    let first_new = table.iter().find(|(at, row)| new(at, row)).map(|(at, _)| *at);
+    let anew_from = match first_new {
+        _ if T::ALL_ANEW && table != before => i64::MIN,
+        Some(first) => first,
+        None => i64::MAX,
+    };
     let mut delete = connection.prepare(T::DELETE)?;
-    for at in before.keys().filter(|at| !table.contains_key(at)) {
+    // From the end, so that what is behind a row is out before it.
+    for at in before.keys().rev().filter(|at| **at >= anew_from || !table.contains_key(at)) {
         delete.execute([at])?;
     }
-    let mut replace = connection.prepare(T::WRITE)?;
-    for (at, row) in table.iter().filter(|(at, row)| before.get(at) != Some(row)) {
+    let mut insert = connection.prepare(T::WRITE)?;
+    for (at, row) in table.range(anew_from..) {
         let mut columns = row.columns();
         columns.insert(0, Box::new(*at));
-        replace.execute(rusqlite::params_from_iter(columns))?;
+        insert.execute(rusqlite::params_from_iter(columns))?;
     }
     Ok(())
 }
