@@ -55,8 +55,16 @@ impl ClaimRow {
         Ok(())
     }
 
-    fn delete(&self, connection: &Connection) -> Result<(), Trouble> {
-        connection.execute("DELETE FROM claims WHERE epoch = ?", [self.epoch])?;
+    /// Makes these the claims of the database, in their order. All anew, so that nothing is left of those that are gone, not even the order
+    /// in which they went.
+    fn write_all<'c>(
+        claims: impl Iterator<Item = &'c ClaimRow>,
+        connection: &Connection,
+    ) -> Result<(), Trouble> {
+        connection.execute("DELETE FROM claims", [])?;
+        for claim in claims {
+            claim.insert(connection)?;
+        }
         Ok(())
     }
 
@@ -123,8 +131,8 @@ impl<'s> Leased<'s> {
         let (Some(database), Some(found)) = (database, found) else {
             return Leased::first(store, terms, target, lock);
         };
-        let (held, dead): (Vec<_>, Vec<_>) =
-            found.claims.iter().partition(|claim| claim.holds(store, &lock_path));
+        let held: Vec<&ClaimRow> =
+            found.claims.iter().filter(|claim| claim.holds(store, &lock_path)).collect();
         let free = |question: &String| !held.iter().any(|claim| claim.question == *question);
         let mut questions = found.rows.queue.values().map(|queued| &queued.0);
         let Some(question) = questions.find(|question| free(question)) else {
@@ -137,13 +145,10 @@ impl<'s> Leased<'s> {
         };
         let mut epoch = found.epoch;
         let (row, alive) = new_claim(store, &lock_path, question, terms.lease, &mut epoch)?;
-        let written = (|| {
-            for claim in &dead {
-                claim.delete(database.connection())?;
-            }
-            row.insert(database.connection())?;
-            database.seal(found.rows.sessions_run, epoch, &found.digest)
-        })();
+        // Without those that are over.
+        let claims = held.iter().copied().chain([&row]);
+        let written = ClaimRow::write_all(claims, database.connection())
+            .and_then(|()| database.seal(found.rows.sessions_run, epoch, &found.digest));
         written.map_err(|trouble| trouble.writing(&store.path, "write to the database"))?;
         let session = found.rows.sessions_run.saturating_add(held.len() as u64).saturating_add(1);
         database.commit(&store.path, &found.digest)?;
@@ -241,6 +246,12 @@ impl<'s> Leased<'s> {
         Ok(Applied { before, after, next: next.checkpoint })
     }
 
+    /// All claims but this one.
+    fn others<'f>(&self, found: &'f Found) -> impl Iterator<Item = &'f ClaimRow> {
+        let ours = self.row.epoch;
+        found.claims.iter().filter(move |claim| claim.epoch != ours)
+    }
+
     fn overtaken(&self) -> StoreError {
         StoreError::Overtaken { path: self.store.path.clone(), question: self.row.question.clone() }
     }
@@ -249,8 +260,7 @@ impl<'s> Leased<'s> {
     /// of the sign of life tells, or the lease.
     fn give_back(&mut self) -> Result<(), StoreError> {
         let (database, found) = self.enter_again(Wait::Fail)?;
-        self.row
-            .delete(database.connection())
+        ClaimRow::write_all(self.others(&found), database.connection())
             .map_err(|trouble| trouble.writing(&self.store.path, "write to the database"))?;
         database.commit(&self.store.path, &found.digest)
     }
@@ -328,7 +338,7 @@ impl Claim for Leased<'_> {
         in_place(&database, path)?;
         database
             .write(&rows, &found.rows)
-            .and_then(|()| self.row.delete(database.connection()))
+            .and_then(|()| ClaimRow::write_all(self.others(&found), database.connection()))
             .and_then(|()| database.seal(rows.sessions_run, found.epoch, &applied.after))
             .map_err(|trouble| trouble.writing(path, "write to the database"))?;
         let saved = database.commit(path, &applied.after);
