@@ -270,6 +270,7 @@ impl Resolver<'_> {
                 schedules,
                 seed,
                 kill_one,
+                view,
                 expect,
             } => {
                 let preemptions = match preemptions {
@@ -295,6 +296,7 @@ impl Resolver<'_> {
                         schedules,
                         seed,
                         kill_one,
+                        view,
                         ..race
                     }),
                     expect,
