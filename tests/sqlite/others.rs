@@ -97,6 +97,13 @@ fn a_database_that_is_not_as_it_was_made_is_told_apart() {
 }
 
 #[test]
+fn an_empty_file_is_told_as_such() {
+    let folder = Folder::of(&["q"]);
+    fs::write(folder.state(), "").unwrap();
+    insta::assert_snapshot!(folder.damage(), @"the checkpoint is damaged: it is empty, 0 bytes");
+}
+
+#[test]
 fn a_journal_without_its_database_is_no_fresh_start() {
     let folder = Folder::of(&["q"]);
     fs::remove_file(folder.state()).unwrap();
