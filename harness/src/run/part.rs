@@ -16,6 +16,7 @@ use super::kill::{Ground, Killed};
 use super::overlap::{Overlapped, overlap};
 use super::plain::{alert, idle};
 use super::power::PowerCut;
+use super::race::{Raced, race};
 use super::scenario::{FaultResult, Plan, crossed};
 use super::stage::Stage;
 use crate::fault::damage::Damage;
@@ -171,9 +172,19 @@ fn judge(
         }
         (Pending::Kills(_) | Pending::Power(_), None) => Err(without_controls()),
         (Pending::Cases(cases), controls) => {
-            let judge = |case: Waiting| case.judge(ground, controls.as_ref(), masks);
-            let cases = cases.into_iter().map(judge).collect::<Result<_, _>>()?;
-            Ok((cases, Confirmation::default()))
+            let mut judged = Vec::new();
+            for case in cases {
+                match (case, &fault.kind) {
+                    (Waiting::Raced(raced), FaultKind::Race(fault)) => {
+                        let (cases, masked, told) = raced.judge(ground.stage, fault)?;
+                        judged.extend(cases);
+                        masks.extend(masked);
+                        notes.extend(told);
+                    }
+                    (case, _) => judged.push(case.judge(ground, controls.as_ref(), masks)?),
+                }
+            }
+            Ok((judged, Confirmation::default()))
         }
     }
 }
@@ -190,6 +201,7 @@ enum Pending {
 }
 
 enum Waiting {
+    Raced(Box<Raced>),
     Damaged(Box<Damaged>),
     Overlapped(Box<Overlapped>),
     Judged(Box<Case>),
@@ -231,6 +243,7 @@ impl Waiting {
                 Ok(damaged.judge(ground.stage, controls))
             }
             (Waiting::Damaged(_), None) => Err(without_controls()),
+            (Waiting::Raced(_), _) => Err(LabError::Lab("a race has no fault".to_owned())),
         }
     }
 }
@@ -329,6 +342,17 @@ fn try_fault(
             ground.power(power, |id| plan.wants(id)).map(Pending::Power)
         }
         (FaultKind::Damage(fault), _) => try_damage(ground, fault, plan, notes),
+        (FaultKind::Race(fault), _) => {
+            let only = match plan {
+                Plan::All => None,
+                Plan::Case(id) => match fault.schedule_of(id) {
+                    Some(schedule) => Some((schedule, id.as_str())),
+                    None => return Ok(Pending::none()),
+                },
+            };
+            let raced = race(stage, &recording.before, fault, only, ground.recoveries.jobs())?;
+            Ok(Pending::Cases(vec![Waiting::Raced(Box::new(raced))]))
+        }
         (FaultKind::Overlap { name, processes, order, says }, _)
             if plan.wants(&format!("overlap:{name}")) =>
         {

@@ -1,4 +1,5 @@
 //! aarch64: the generic call table, without the older forms.
+#![allow(unsafe_code)]
 
 use super::ABSENT;
 
@@ -26,6 +27,11 @@ pub(crate) const UTIME: i64 = ABSENT;
 pub(crate) const UTIMES: i64 = ABSENT;
 pub(crate) const FUTIMESAT: i64 = ABSENT;
 pub(crate) const DUP2: i64 = ABSENT;
+pub(crate) const STAT: i64 = ABSENT;
+pub(crate) const LSTAT: i64 = ABSENT;
+pub(crate) const NEWFSTATAT: i64 = libc::SYS_newfstatat;
+pub(crate) const READLINK: i64 = ABSENT;
+pub(crate) const GETDENTS: i64 = ABSENT;
 pub(crate) const VFORK: i64 = ABSENT;
 pub(crate) const POLL: i64 = ABSENT;
 pub(crate) const EPOLL_WAIT: i64 = ABSENT;
@@ -41,4 +47,35 @@ pub(crate) fn answer(registers: &mut libc::user_regs_struct, result: i64) {
 /// Sets the `index`th argument (from 0) of the call at whose entry the thread stands.
 pub(crate) fn set_argument(registers: &mut libc::user_regs_struct, index: usize, value: u64) {
     registers.regs[index] = value;
+}
+
+/// At the exit of a call, makes the thread enter it again when it goes on; the result has taken the place of its first
+/// argument.
+pub(crate) fn enter_again(registers: &mut libc::user_regs_struct, _number: u64, first: u64) {
+    // `svc` has four bytes; the number is still in its register.
+    registers.pc -= 4;
+    registers.regs[0] = first;
+}
+
+/// Makes a system call and nothing else: the answer is a negative error number where it failed, and `errno` stays as it is.
+///
+/// # Safety
+///
+/// As for the call itself.
+pub(crate) unsafe fn call(number: i64, args: [usize; 5]) -> i64 {
+    let answer: i64;
+    // SAFETY: the kernel changes the answer's register alone; what else the call touches is the caller's word.
+    unsafe {
+        std::arch::asm!(
+            "svc 0",
+            in("x8") number,
+            inlateout("x0") args[0] => answer,
+            in("x1") args[1],
+            in("x2") args[2],
+            in("x3") args[3],
+            in("x4") args[4],
+            options(nostack),
+        );
+    }
+    answer
 }

@@ -1,4 +1,5 @@
 //! x86-64.
+#![allow(unsafe_code)]
 
 /// `AUDIT_ARCH_X86_64`: what seccomp calls this processor.
 pub(crate) const AUDIT: u32 = 0xc000_003e;
@@ -24,6 +25,11 @@ pub(crate) const UTIME: i64 = libc::SYS_utime;
 pub(crate) const UTIMES: i64 = libc::SYS_utimes;
 pub(crate) const FUTIMESAT: i64 = libc::SYS_futimesat;
 pub(crate) const DUP2: i64 = libc::SYS_dup2;
+pub(crate) const STAT: i64 = libc::SYS_stat;
+pub(crate) const LSTAT: i64 = libc::SYS_lstat;
+pub(crate) const NEWFSTATAT: i64 = libc::SYS_newfstatat;
+pub(crate) const READLINK: i64 = libc::SYS_readlink;
+pub(crate) const GETDENTS: i64 = libc::SYS_getdents;
 pub(crate) const VFORK: i64 = libc::SYS_vfork;
 pub(crate) const POLL: i64 = libc::SYS_poll;
 pub(crate) const EPOLL_WAIT: i64 = libc::SYS_epoll_wait;
@@ -48,4 +54,37 @@ pub(crate) fn set_argument(registers: &mut libc::user_regs_struct, index: usize,
         _ => &mut registers.r9,
     };
     *slot = value;
+}
+
+/// At the exit of a call, makes the thread enter it again when it goes on; of its arguments only the result's register can
+/// have changed, which is none here.
+pub(crate) fn enter_again(registers: &mut libc::user_regs_struct, number: u64, _first: u64) {
+    // `syscall` has two bytes.
+    registers.rip -= 2;
+    registers.rax = number;
+}
+
+/// Makes a system call and nothing else: the answer is a negative error number where it failed, and `errno` stays as it is.
+///
+/// # Safety
+///
+/// As for the call itself.
+pub(crate) unsafe fn call(number: i64, args: [usize; 5]) -> i64 {
+    let answer: i64;
+    // SAFETY: the kernel changes the answer's register and these two; what else the call touches is the caller's word.
+    unsafe {
+        std::arch::asm!(
+            "syscall",
+            inlateout("rax") number => answer,
+            in("rdi") args[0],
+            in("rsi") args[1],
+            in("rdx") args[2],
+            in("r10") args[3],
+            in("r8") args[4],
+            lateout("rcx") _,
+            lateout("r11") _,
+            options(nostack),
+        );
+    }
+    answer
 }
