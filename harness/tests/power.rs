@@ -48,7 +48,8 @@ fn a_rename_without_a_sync_is_found_with_what_mends_it() {
         "not on the disk: the data of op 2 (write of t)",
         "100 NUL bytes",
         "power@end-",
-        "fsync t after op 2 and fsync the folder after op 3",
+        "although op 3 (rename of s.json) is: no fsync of t between op 2 and op 3",
+        "on ext4: mended by fsync t after op 2 and fsync the folder after op 3",
         "--faults power --model ext4 --case power@",
     ] {
         assert!(

@@ -8,7 +8,6 @@ use clap_complete::Shell;
 use crate::fault::power::{DiskModel, MODELS, NoSuchModel};
 use crate::judge::Word;
 use crate::report::Strictness;
-use crate::scenario::PowerFault;
 
 /// Finds out what the state files of a program look like after every kill, damage and overlap.
 ///
@@ -115,9 +114,15 @@ pub struct CheckArgs {
     /// The disks on which the power fails, parted by commas, or `all` (see `crashlab models`)
     #[arg(long, value_name = "LIST", default_value = MODELS[0].name, value_parser = disk_list)]
     pub model: DiskList,
-    /// So many different states at most, on each disk
-    #[arg(long, value_name = "N", default_value_t = PowerFault::STATES, value_parser = states)]
-    pub states: usize,
+    /// So many different states at most, on each disk [default: 1000, and all of a run with few parts]
+    #[arg(long, value_name = "N", value_parser = states)]
+    pub states: Option<usize>,
+    /// So many seconds at most for power cuts [default: no limit]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    pub seconds: Option<u64>,
+    /// What a sample of the states is drawn by, where there are more than are tried
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u64).range(0..=4_294_967_295))]
+    pub seed: u64,
     /// Who is killed, parted by commas: `all` processes at once, or each `process` alone, while the others go on (a run for
     /// each place: after each of its ops)
     #[arg(long, value_name = "WHO", default_value = "all", value_delimiter = ',')]

@@ -119,7 +119,12 @@ pub(super) fn faults(
     }
     if list.power {
         let models = args.model.0.clone();
-        kinds.push(FaultKind::Power(PowerFault { models, states: args.states }));
+        kinds.push(FaultKind::Power(PowerFault {
+            models,
+            states: args.states,
+            seconds: args.seconds,
+            seed: args.seed,
+        }));
     }
     if list.damage {
         let Some(file) = state.first().cloned() else {
@@ -221,8 +226,9 @@ fn replay(args: &CheckArgs) -> String {
             let models: Vec<&str> = args.model.0.iter().map(|model| model.name).collect();
             let is_all = models.len() == MODELS.len();
             say("--model", &if is_all { "all".to_owned() } else { models.join(",") });
-            if args.states != PowerFault::STATES {
-                say("--states", &args.states.to_string());
+            args.states.iter().for_each(|states| say("--states", &states.to_string()));
+            if args.seed != 0 {
+                say("--seed", &args.seed.to_string());
             }
         }
     }

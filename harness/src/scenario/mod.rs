@@ -183,8 +183,13 @@ pub enum FaultKind {
 pub struct PowerFault {
     /// The disks that it is tried on.
     pub models: Vec<&'static DiskModel>,
-    /// So many different states at most, on each of them.
-    pub states: usize,
+    /// So many different states at most, on each of them; the usual bound where nothing is said, and of a run with few
+    /// parts all.
+    pub states: Option<usize>,
+    /// So many seconds at most.
+    pub seconds: Option<u64>,
+    /// What a sample is drawn by, where there are more states than are tried.
+    pub seed: u64,
 }
 
 impl PowerFault {
@@ -193,7 +198,7 @@ impl PowerFault {
 
     /// On these disks, with the usual bound.
     pub fn on(models: Vec<&'static DiskModel>) -> PowerFault {
-        PowerFault { models, states: PowerFault::STATES }
+        PowerFault { models, states: None, seconds: None, seed: 0 }
     }
 }
 

@@ -8,7 +8,7 @@ use serde::Deserialize;
 
 use super::expect;
 use super::forms::Form;
-use super::{CommandLine, DamageFault, PowerFault};
+use super::{CommandLine, DamageFault};
 use crate::fault::damage::Damage;
 use crate::fault::power::MODELS;
 use crate::judge::Word;
@@ -156,10 +156,16 @@ pub(super) enum RawFault {
         #[serde(default = "default_disk")]
         #[schemars(schema_with = "disks")]
         model: Vec<String>,
-        /// So many different states at most, on each disk.
-        #[serde(default = "states_at_most")]
+        /// So many different states at most, on each disk; 1000 where this is not given, and all of a run with few parts.
         #[schemars(range(min = 1, max = 1_000_000))]
-        states: usize,
+        states: Option<usize>,
+        /// So many seconds at most.
+        #[schemars(range(min = 1, max = 86_400))]
+        seconds: Option<u64>,
+        /// What a sample is drawn by, where there are more states than are tried.
+        #[serde(default)]
+        #[schemars(range(min = 0, max = 4_294_967_295_u32))]
+        seed: u64,
         /// Faults and warnings that must be found at least once.
         #[serde(default)]
         #[schemars(schema_with = "expect::schema")]
@@ -264,10 +270,6 @@ fn places_at_most() -> usize {
 
 fn default_disk() -> Vec<String> {
     vec![MODELS[0].name.to_owned()]
-}
-
-fn states_at_most() -> usize {
-    PowerFault::STATES
 }
 
 fn everywhere() -> Vec<RawPoint> {

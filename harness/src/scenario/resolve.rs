@@ -237,12 +237,12 @@ impl Resolver<'_> {
                 let at = parsed.collect();
                 (FaultKind::Kill { at }, expect)
             }
-            RawFault::Power { model, states, expect } => {
+            RawFault::Power { model, states, seconds, seed, expect } => {
                 let named = model.iter().enumerate().flat_map(|(nth, name)| {
                     self.disks(name, &[at[0], at[1], Key("model"), Index(nth)])
                 });
                 let models = named.collect();
-                (FaultKind::Power(PowerFault { models, states }), expect)
+                (FaultKind::Power(PowerFault { models, states, seconds, seed }), expect)
             }
             RawFault::Damage { file, damages, at_most, valid, expect } => {
                 let file = self.damaged(file, subject, &[at[0], at[1], Key("file")]);

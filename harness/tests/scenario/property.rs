@@ -102,7 +102,7 @@ fn is_sound(fault: &FaultKind, state: &[PathBuf]) {
                 assert_eq!(point.to_string().parse::<KillPoint>().as_ref(), Ok(point));
             }
         }
-        FaultKind::Power(fault) => assert!(!fault.models.is_empty() && fault.states > 0),
+        FaultKind::Power(fault) => assert!(!fault.models.is_empty() && fault.states != Some(0)),
         FaultKind::Damage(fault) => {
             let file = &fault.file;
             assert!(!fault.damages.is_empty() && fault.at_most > 0);
