@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use crate::fault::damage::{Damage, Wish};
-use crate::fault::power::DiskModel;
+use crate::fault::power::{DiskModel, MODELS};
 use crate::judge::Word;
 use crate::watched::Watched;
 
@@ -134,8 +134,18 @@ pub struct Fault {
     pub kind: FaultKind,
     /// Verdicts and warnings that must be found at least once (`torn`, `leftover`); any other fault is a failure.
     pub expect: Vec<Word>,
-    /// The line of its `[[fault]]` in the file, from 1.
+    /// The line of its `[[fault]]` in the file, from 1; 0 where the file says nothing of faults.
     pub line: usize,
+}
+
+impl Fault {
+    /// What is tried where nothing is said: kills at every place, and power cuts on the disk model that comes first.
+    pub fn usual() -> Vec<Fault> {
+        let kill = FaultKind::Kill { at: vec![KillPoint::All] };
+        let power = FaultKind::Power(PowerFault::on(vec![&MODELS[0]]));
+        let fault = |kind| Fault { kind, expect: Vec::new(), line: 0 };
+        [kill, power].map(fault).to_vec()
+    }
 }
 
 /// The faults of this lab.

@@ -50,8 +50,8 @@ pub(super) struct RawScenario {
     /// What a user would run next.
     #[serde(default)]
     pub recovery: RawRecovery,
-    /// What is done to the subject.
-    #[schemars(length(min = 1))]
+    /// What is done to the subject; where nothing is said: kills at every place, and power cuts on ext4.
+    #[serde(default)]
     pub fault: Vec<RawFault>,
 }
 
@@ -157,10 +157,12 @@ pub(super) enum RawFault {
         #[schemars(schema_with = "disks")]
         model: Vec<String>,
         /// So many different states at most, on each disk; 1000 where this is not given, and all of a run with few parts.
-        #[schemars(range(min = 1, max = 1_000_000))]
+        #[serde(default)]
+        #[schemars(schema_with = "states_at_most")]
         states: Option<usize>,
         /// So many seconds at most.
-        #[schemars(range(min = 1, max = 86_400))]
+        #[serde(default)]
+        #[schemars(schema_with = "seconds_at_most")]
         seconds: Option<u64>,
         /// What a sample is drawn by, where there are more states than are tried.
         #[serde(default)]
@@ -338,6 +340,14 @@ fn damages(_: &mut SchemaGenerator) -> Schema {
 
 fn disks(_: &mut SchemaGenerator) -> Schema {
     Form::Disk.list(1)
+}
+
+fn states_at_most(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "type": "integer", "minimum": 1, "maximum": 1_000_000 })
+}
+
+fn seconds_at_most(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "type": "integer", "minimum": 1, "maximum": 86_400 })
 }
 
 fn environment(_: &mut SchemaGenerator) -> Schema {

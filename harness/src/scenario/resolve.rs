@@ -189,6 +189,9 @@ impl Resolver<'_> {
     }
 
     fn faults(&mut self, raw: Vec<RawFault>, subject: &Subject) -> Vec<Fault> {
+        if raw.is_empty() {
+            return Fault::usual();
+        }
         let mut names: BTreeMap<String, usize> = BTreeMap::new();
         let faults = raw.into_iter().enumerate();
         faults
