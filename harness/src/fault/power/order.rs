@@ -7,7 +7,7 @@ use super::parts::Change;
 use super::{PowerCuts, PowerState};
 
 /// For each state that is told, so many legal ones are looked at, most of which are equal to one before.
-const LOOKED_AT: usize = 5;
+const LOOKED_AT: usize = 25;
 /// Where so many parts are to be counted through, a bound that needs no counting is told.
 const COUNTED_MAX: usize = 4_000_000;
 /// From this power of two on it is no number of states that could ever be gone through.
@@ -86,45 +86,57 @@ impl PowerCuts<'_> {
         })
     }
 
-    /// Goes through the legal states until the budget is used up, and tells of each. Where a kind of states has more than its
-    /// part of the budget, a sample of it is drawn.
+    /// Goes through the legal states until the budget is used up, and tells of each, perhaps more than once. Where there are more
+    /// than can be tried, a sample of each kind comes first.
     pub fn try_within(&self, budget: Budget, mut look: impl FnMut(PowerState) -> Looked) -> Share {
         let at_most = self.states_at_most();
-        let mut share = Share { looked: 0, states: 0, complete: true, at_most };
+        let looks_max = budget.states.saturating_mul(LOOKED_AT);
+        let mut share = Share { looked: 0, states: 0, complete: false, at_most };
         let mut random = Random(budget.seed);
-        for (kinds_left, kind) in (2..=KINDS.len() + 1).rev().zip(KINDS) {
-            let (_, ends) = self.count(kind);
-            let count = ends.last().copied().unwrap_or(0);
-            let looks = (budget.states * LOOKED_AT).saturating_sub(share.looked) / kinds_left;
-            let states = share.states + budget.states.saturating_sub(share.states) / kinds_left;
-            // Not all can be new ones within the budget: so that they are of all times, in no order.
-            let numbers: Box<dyn Iterator<Item = usize>> = match count > states - share.states {
-                true => Box::new(random.sample(count, looks).into_iter()),
-                false => Box::new(0..count),
-            };
-            let mut drawn = numbers.filter_map(|number| self.numbered(kind, &ends, number));
-            let whole = share.go_on(&mut drawn, states.max(1), budget.states, &mut look);
-            share.complete &= count <= looks;
-            match whole {
-                Went::Through => {}
-                Went::UntilFull => share.complete = false,
-                Went::UntilTold => return Share { complete: false, ..share },
+        let counts = KINDS.map(|kind| (kind, self.count(kind)));
+        let all: usize = counts.iter().map(|(_, (count, _))| count).sum();
+        if all > budget.states {
+            for (kinds_left, (kind, (count, ends))) in (2..=KINDS.len() + 1).rev().zip(&counts) {
+                let looks = (looks_max / 2).saturating_sub(share.looked) / kinds_left;
+                let room = budget.states.saturating_sub(share.states);
+                let until = share.states + room.div_ceil(kinds_left);
+                let numbers = random.sample(*count, looks).into_iter();
+                let mut drawn = numbers.filter_map(|number| self.numbered(*kind, ends, number));
+                if share.go_on(&mut drawn, until, &mut look) == Went::UntilTold {
+                    return share;
+                }
             }
         }
-        let looks = (budget.states * LOOKED_AT).saturating_sub(share.looked);
-        let went = match at_most > (looks.max(1) as f64).log2() {
-            true => {
-                share.complete &= self.moments.iter().enumerate().all(|(cut, _)| {
-                    // A chain is gone through with what was done.
-                    self.moment(cut).free().len() < 2
-                });
-                let draws = if share.complete { 0 } else { looks };
-                let mut drawn = (0..draws).map(|_| self.drawn(&mut random));
-                share.go_on(&mut drawn, budget.states, budget.states, &mut look)
+        // As a whole, as far as that goes: most often what was not drawn is equal to what was.
+        for (kind, (count, ends)) in &counts {
+            let looks = looks_max.saturating_sub(share.looked);
+            if *count > looks {
+                return self.draw_more(share, looks, budget, &mut random, &mut look);
             }
-            false => share.go_on(&mut self.deeper(), budget.states, budget.states, &mut look),
-        };
-        share.complete &= went == Went::Through;
+            let mut own = (0..*count).filter_map(|number| self.numbered(*kind, ends, number));
+            if share.go_on(&mut own, budget.states, &mut look) != Went::Through {
+                return share;
+            }
+        }
+        let looks = looks_max.saturating_sub(share.looked);
+        if !self.is_small() && at_most > (looks.max(1) as f64).log2() {
+            return self.draw_more(share, looks, budget, &mut random, &mut look);
+        }
+        let went = share.go_on(&mut self.deeper(), budget.states, &mut look);
+        Share { complete: went == Went::Through, ..share }
+    }
+
+    /// Of what lacks more than one part only a sample.
+    fn draw_more(
+        &self,
+        mut share: Share,
+        looks: usize,
+        budget: Budget,
+        random: &mut Random,
+        look: &mut impl FnMut(PowerState) -> Looked,
+    ) -> Share {
+        let mut drawn = (0..looks).map(|_| self.drawn(random));
+        share.go_on(&mut drawn, budget.states, look);
         share
     }
 
@@ -217,19 +229,18 @@ impl Share {
         }
     }
 
-    /// Looks at them until there are so many different states; `all` is when there are enough for good.
+    /// Looks at them until there are so many different states.
     fn go_on(
         &mut self,
         states: &mut dyn Iterator<Item = PowerState>,
         until: usize,
-        all: usize,
         look: &mut impl FnMut(PowerState) -> Looked,
     ) -> Went {
         loop {
-            if self.states >= until.min(all) {
-                return if states.next().is_some() { Went::UntilFull } else { Went::Through };
-            }
             let Some(state) = states.next() else { return Went::Through };
+            if self.states >= until {
+                return Went::UntilFull;
+            }
             match look(state) {
                 Looked::New => self.states += 1,
                 Looked::Known => {}
@@ -260,10 +271,13 @@ impl Random {
 
     /// So many different ones of these at most, in no order but for the last, which comes first.
     fn sample(&mut self, count: usize, at_most: usize) -> Vec<usize> {
-        if count > at_most {
+        if count > at_most && at_most > 0 {
             let drawn = (1..at_most).map(|_| self.below(count));
             let mut known = HashSet::new();
             return [count - 1].into_iter().chain(drawn).filter(|one| known.insert(*one)).collect();
+        }
+        if at_most == 0 {
+            return Vec::new();
         }
         let mut all: Vec<usize> = (0..count).rev().collect();
         (2..count).for_each(|place| all.swap(place, 1 + self.below(place)));

@@ -1,5 +1,6 @@
 //! Which fsync would have kept the bad states from being legal: found by trial.
 
+use std::cmp::Reverse;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
@@ -13,6 +14,8 @@ use super::{PowerCuts, PowerState, legal};
 const REPAIRS_MAX: usize = 3;
 /// So often it is looked whether they do.
 const TRIALS_MAX: usize = 32;
+/// So many parts are put on the disk to make a bad state smaller.
+const SHRINKS_MAX: usize = 200;
 /// Of so many places it is tried whether a sync there does.
 const CANDIDATES_MAX: usize = 500;
 
@@ -56,7 +59,16 @@ impl<'a> PowerCuts<'a> {
                 }
                 false => Looked::Known,
             });
-            found
+            // Of one that lacks more than it must, a sync could take away what does not matter.
+            let mut found: PowerState = found?;
+            for _ in 0..SHRINKS_MAX {
+                let smaller = cuts.with_one_more(&found).find(&is_bad);
+                match smaller {
+                    Some(smaller) => found = smaller,
+                    None => break,
+                }
+            }
+            Some(found)
         };
         let mut bad: Vec<PowerState> = first_bad(self).into_iter().collect();
         let candidates = self.candidates();
@@ -88,7 +100,9 @@ impl<'a> PowerCuts<'a> {
             };
             let able = candidates.iter().filter(|repair| self.can_mend(repair, &left));
             let best = able.take(CANDIDATES_MAX).map(|repair| (still(repair), repair));
-            let (rest, repair) = best.min_by_key(|(rest, repair)| (rest.len(), repair.folder))?;
+            // A file rather than a folder, and late, where all of it has been written.
+            let cost = |rest: usize, repair: &Repair| (rest, repair.folder, Reverse(repair.after));
+            let (rest, repair) = best.min_by_key(|(rest, repair)| cost(rest.len(), repair))?;
             if rest.len() == left.len() {
                 return None;
             }
