@@ -29,7 +29,6 @@ const STATES: [usize; 3] = [1_000, 10_000, 100_000];
 const BLOCK: usize = 4096;
 const LIMIT: Duration = Duration::from_secs(60);
 const RECOVERIES: usize = 200;
-const BEFORE: &str = "0\n";
 
 fn main() {
     if std::env::args().any(|arg| arg == SUBJECT) {

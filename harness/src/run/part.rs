@@ -178,7 +178,7 @@ fn judge(
         }
         (Pending::Power(cut), Some(controls)) => {
             let FaultKind::Power(power) = &fault.kind else { return Err(without_controls()) };
-            let wanted = Wanted { until: cut.until, ..wanted(power, ground) };
+            let wanted = wanted(power, ground).until(cut.until);
             let (cases, disks) = judge_power(ground, *cut, wanted, controls, &fault.expect)?;
             Ok(Judged { cases, disks, ..Judged::default() })
         }

@@ -18,6 +18,9 @@ use crate::tree::Tree;
 /// So many distinct trees are recovered before it is looked whether time is up.
 const TREES_AT_ONCE: usize = 64;
 
+/// Of the states of each recovery, so many are tried at least.
+const OF_RECOVERY_MIN: usize = 8;
+
 /// A tree, and how many versions are older than the last one promised by then.
 pub(super) type Found = (Hash, usize);
 
@@ -41,17 +44,24 @@ pub(super) struct Wanted<'w> {
     pub(super) until: Option<Instant>,
     /// Kills are tried as well: they leave what is found where everything is on the disk.
     pub(super) with_kills: bool,
+    /// So many states at most: each recovery has its part of what the subject's own run had.
+    part: Option<usize>,
 }
 
 impl<'w> Wanted<'w> {
     pub(super) fn of(fault: &'w PowerFault, with_kills: bool) -> Wanted<'w> {
         let until = fault.seconds.map(|seconds| Instant::now() + Duration::from_secs(seconds));
-        Wanted { fault, until, with_kills }
+        Wanted { fault, until, with_kills, part: None }
+    }
+
+    /// The same, with the time that was begun.
+    pub(super) fn until(self, until: Option<Instant>) -> Wanted<'w> {
+        Wanted { until, ..self }
     }
 
     /// How much of a run's states is tried: of one that has few parts, all, unless it is said otherwise.
     pub(super) fn budget(&self, cuts: &PowerCuts<'_>) -> Budget {
-        let states = match self.fault.states {
+        let states = match self.part.or(self.fault.states) {
             Some(states) => states,
             None if cuts.is_small() => PowerFault::STATES.max(1 << EXHAUSTIVE_PARTS),
             None => PowerFault::STATES,
@@ -157,7 +167,11 @@ impl Ground<'_> {
         mut before: impl FnMut(&Run) -> Result<(), LabError>,
     ) -> Result<PowerCut, LabError> {
         let mut all = PowerCut::default();
-        for (run, disks) in self.recoveries_after(cuts)? {
+        let runs = self.recoveries_after(cuts)?;
+        let states = wanted.fault.states.unwrap_or(PowerFault::STATES);
+        let part = Some((states / runs.len().max(1)).max(OF_RECOVERY_MIN));
+        let wanted = Wanted { part, ..wanted };
+        for (run, disks) in runs {
             if wanted.is_late() {
                 all.late = true;
                 break;

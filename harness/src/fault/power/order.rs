@@ -7,7 +7,7 @@ use super::parts::Change;
 use super::{PowerCuts, PowerState};
 
 /// For each state that is told, so many legal ones are looked at, most of which are equal to one before.
-const LOOKED_AT: usize = 25;
+const LOOKED_AT: usize = 10;
 /// Where so many parts are to be counted through, a bound that needs no counting is told.
 const COUNTED_MAX: usize = 4_000_000;
 /// From this power of two on it is no number of states that could ever be gone through.
