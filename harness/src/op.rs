@@ -12,6 +12,7 @@ use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
 pub(crate) mod path;
+pub mod touch;
 
 /// An inode within one run: it outlives renames and is never reused, unlike the kernel's numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]

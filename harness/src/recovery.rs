@@ -231,6 +231,11 @@ impl<'a> Recoveries<'a> {
         Ok(said)
     }
 
+    /// How many may run at once.
+    pub(crate) fn jobs(&self) -> usize {
+        self.jobs
+    }
+
     /// The stage on which it runs.
     pub fn stage(&self) -> &Stage<'a> {
         &self.stage

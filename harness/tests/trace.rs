@@ -20,5 +20,7 @@ mod outsiders;
 mod replay;
 #[path = "trace/steering.rs"]
 mod steering;
+#[path = "trace/steps.rs"]
+mod steps;
 #[path = "trace/support.rs"]
 mod support;

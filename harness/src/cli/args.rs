@@ -8,6 +8,7 @@ use clap_complete::Shell;
 use crate::fault::power::{DiskModel, MODELS, NoSuchModel};
 use crate::judge::Word;
 use crate::report::Strictness;
+use crate::scenario::RaceFault;
 
 /// Finds out what the state files of a program look like after every kill, damage and overlap.
 ///
@@ -24,6 +25,7 @@ pub struct Args {
 const EXAMPLES: &str = "\
 Examples:
   crashlab check -- ./my-program        try a program, in the current folder
+  crashlab race -- ./my-program         try it with another at the same time
   crashlab init -o mine.toml            a scenario to start from
   crashlab run mine.toml                try it
   crashlab replay mine.toml kill@12     one case of it again
@@ -32,6 +34,7 @@ Examples:
 const LONG_EXAMPLES: &str = "\
 Examples:
   crashlab check -- ./my-program        try a program, in the current folder
+  crashlab race -- ./my-program         try it with another at the same time
   crashlab init -o mine.toml            a scenario to start from
   crashlab run mine.toml                try it
   crashlab replay mine.toml kill@12     one case of it again
@@ -54,6 +57,8 @@ complete its keys when its first line names the file:
 pub enum Command {
     /// Try a program as it is, without a scenario, and report what survived
     Check(Box<CheckArgs>),
+    /// Run programs at once, in every order of their steps that matters, and report what gets lost
+    Race(RaceArgs),
     /// Try scenarios, and report what survived
     Run(RunArgs),
     /// List scenarios: their faults, and what they prove
@@ -165,6 +170,85 @@ pub struct CheckArgs {
     /// The program and its arguments
     #[arg(last = true, required_unless_present = "recording", value_name = "CMD")]
     pub command: Vec<String>,
+}
+
+const RACE_EXAMPLES: &str = "\
+Examples:
+  crashlab race --state s.json -- python3 bump.py s.json
+  crashlab race --preemptions all -- ./job --and ./job --resolve q3
+  crashlab race --kill-one -- ./job
+  crashlab race --case race:a3.b.a -- ./job
+
+Each program is held before each of its file operations in a copy of the current
+folder, and the lab says who goes on. An outcome (the state files byte for byte,
+exit codes, standard output) must be one that some order one after another gives
+as well, or one in which a program refused and the rest went on without it.
+What programs do through memory that they share, over the network, or in folders
+that are not watched is in no schedule.";
+
+/// `crashlab race`.
+#[derive(Debug, clap::Args)]
+#[command(
+    override_usage = "crashlab race [OPTIONS] -- CMD [ARGS]... [--and CMD2 [ARGS]...]...",
+    after_help = RACE_EXAMPLES
+)]
+pub struct RaceArgs {
+    /// A file or folder that must not lose anything, in a watched folder [default: what the programs change]
+    #[arg(long, value_name = "PATH")]
+    pub state: Vec<PathBuf>,
+    /// A folder that the programs write into, beside the current one, which is always watched; may be given several times
+    #[arg(long, value_name = "FOLDER")]
+    pub watch: Vec<PathBuf>,
+    /// How often each command runs at the same time [default: 2, or 1 where there is --and]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=8))]
+    pub times: Option<u8>,
+    /// A schedule switches so often at most away from a program that could have gone on; `all` for any number
+    #[arg(long, value_name = "N", default_value = "2", value_parser = bound)]
+    pub preemptions: Bound,
+    /// So many schedules are run at most; of what is beyond them, a quarter as many by chance
+    #[arg(long, value_name = "N", default_value_t = RaceFault::SCHEDULES, value_parser = states)]
+    pub schedules: usize,
+    /// For what is chosen by chance
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub seed: u64,
+    /// At each step of each schedule, the program that was to make it dies, and the others go on
+    #[arg(long)]
+    pub kill_one: bool,
+    /// A file that may hold anything
+    #[arg(long, value_name = "PATH")]
+    pub volatile: Vec<PathBuf>,
+    /// Seconds that one run may take [default: 10]
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=3600))]
+    pub time_limit: Option<u64>,
+    /// Standard output is a pipe, and not a terminal
+    #[arg(long)]
+    pub pipe: bool,
+    /// The programs may use the network
+    #[arg(long)]
+    pub network: bool,
+    /// Only the schedule of this id, as a report prints it
+    #[arg(long, value_name = "ID")]
+    pub case: Option<String>,
+    /// How it is done and told.
+    #[command(flatten)]
+    pub report: ReportArgs,
+    /// The programs and their arguments, with `--and` between them
+    #[arg(last = true, required = true, value_name = "CMD")]
+    pub command: Vec<String>,
+}
+
+/// What `--preemptions` says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Bound(pub Option<u32>);
+
+fn bound(text: &str) -> Result<Bound, String> {
+    match text {
+        "all" => Ok(Bound(None)),
+        _ => {
+            let most = text.parse().map_err(|_| "expected a number, or `all`".to_owned())?;
+            Ok(Bound(Some(most)))
+        }
+    }
 }
 
 /// What `--kill` names.

@@ -10,7 +10,7 @@ use super::progress::watched;
 use super::recording::{Tried, tried};
 use super::replay::show_cases;
 use super::run::{code, free_for_keeping, say_what_was_kept};
-use super::{CheckArgs, Code, FaultList, Output, Victims, output};
+use super::{CheckArgs, Code, FaultList, Output, ReportArgs, Victims, output};
 use crate::fault::power::MODELS;
 use crate::report::{Event, Json, Keep, Reporter, Summary, Terminal};
 use crate::run::{self, LabError, Plan, ScenarioResult, Settings};
@@ -42,7 +42,7 @@ pub(super) fn check(args: &CheckArgs, out: &mut Output<'_>) -> Code {
     let result = result.map(|result| ScenarioResult { replay: replay(args), ..result });
     match (&args.case, result) {
         (Some(case), Ok(result)) => one_case(args, case, &result, out),
-        (_, result) => report(args, &scenario, result, out),
+        (_, result) => report(&args.report, &scenario, result, out),
     }
 }
 
@@ -195,7 +195,11 @@ fn watched_folder(folder: &Path) -> Result<PathBuf, String> {
 }
 
 /// The paths as they are watched: relative to what holds all watched folders.
-fn paths_in(watched: &Watched, paths: &[PathBuf], option: &str) -> Result<Vec<PathBuf>, String> {
+pub(super) fn paths_in(
+    watched: &Watched,
+    paths: &[PathBuf],
+    option: &str,
+) -> Result<Vec<PathBuf>, String> {
     let relative = |path: &PathBuf| {
         watched.path_of(path).ok_or_else(|| {
             format!(
@@ -209,7 +213,7 @@ fn paths_in(watched: &Watched, paths: &[PathBuf], option: &str) -> Result<Vec<Pa
     paths.iter().map(relative).collect()
 }
 
-fn shown(command: &[String]) -> String {
+pub(super) fn shown(command: &[String]) -> String {
     command.iter().map(|word| shell_word(word)).collect::<Vec<_>>().join(" ")
 }
 
@@ -256,14 +260,15 @@ fn replay(args: &CheckArgs) -> String {
     words.join(" ")
 }
 
-fn report(
-    args: &CheckArgs,
+/// Prints what a program came to.
+pub(super) fn report(
+    args: &ReportArgs,
     scenario: &Scenario,
     result: Result<ScenarioResult, LabError>,
     out: &mut Output<'_>,
 ) -> Code {
-    let strictness = args.report.strictness();
-    let summary = if args.report.json {
+    let strictness = args.strictness();
+    let summary = if args.json {
         let mut reporter = Json::new(out, strictness.clone());
         tell(args, scenario, &result, &mut reporter);
         reporter.summary
@@ -282,7 +287,7 @@ fn report(
 }
 
 fn tell(
-    args: &CheckArgs,
+    args: &ReportArgs,
     scenario: &Scenario,
     result: &Result<ScenarioResult, LabError>,
     reporter: &mut dyn Reporter,
@@ -301,7 +306,7 @@ fn tell(
         }
         reporter.event(Event::Done);
     };
-    match &args.report.keep {
+    match &args.keep {
         None => all(reporter),
         Some(folder) => {
             let mut keep = Keep::new(reporter, folder);

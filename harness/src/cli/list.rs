@@ -120,6 +120,10 @@ fn what(kind: &FaultKind) -> String {
             format!("on {}", disks.join(", "))
         }
         FaultKind::Damage(fault) => damages(fault),
+        FaultKind::Race(race) => {
+            let names: Vec<&str> = race.processes.iter().map(|(name, _)| name.as_str()).collect();
+            format!("{} {}", race.name, names.join(" and ")).trim().to_owned()
+        }
         FaultKind::Overlap { name, .. } | FaultKind::Alert { name, .. } => name.clone(),
         FaultKind::Idle { never } if never.is_empty() => String::new(),
         FaultKind::Idle { never } => format!("never {}", never.join(", ")),

@@ -15,6 +15,7 @@ mod models;
 mod output;
 pub mod plan;
 mod progress;
+mod race;
 mod record;
 mod recording;
 mod replay;
@@ -24,7 +25,7 @@ mod shell;
 
 pub use args::{
     Args, CheckArgs, Command, CompletionsArgs, DamageArgs, Deny, DoctorArgs, FaultList, InitArgs,
-    ListArgs, ManArgs, ModelsArgs, RecordArgs, ReplayArgs, RunArgs, Victims,
+    ListArgs, ManArgs, ModelsArgs, RaceArgs, RecordArgs, ReplayArgs, ReportArgs, RunArgs, Victims,
 };
 pub use exit::Code;
 pub use output::Output;
@@ -34,6 +35,7 @@ pub fn dispatch(args: &Args, output: &mut Output<'_>) -> Code {
     let done = match &args.command {
         Command::Run(args) => plan::run(args).map(|plan| run::run(&plan, output)),
         Command::Check(args) => Ok(check::check(args, output)),
+        Command::Race(args) => Ok(race::race(args, output)),
         Command::List(args) => plan::list(args).map(|plan| list::list(&plan, output)),
         Command::Record(args) => plan::record(args).map(|plan| record::record(&plan, output)),
         Command::Replay(args) => plan::replay(args).map(|plan| match &plan.of {

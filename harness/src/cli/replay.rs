@@ -111,6 +111,12 @@ fn forms(scenario: &Scenario) -> Vec<String> {
                 Wish::All => "damage:NAME with what `crashlab damage --list FILE` lists".to_owned(),
                 other => format!("damage:{other}"),
             })),
+            FaultKind::Race(race) => {
+                let name = if race.name.is_empty() { String::new() } else { format!("{}/", race.name) };
+                forms.push(format!(
+                    "race:{name}SCHEDULE with who makes how many steps (race:{name}a3.b.a), as `run` shows it"
+                ));
+            }
             FaultKind::Overlap { name, .. } => forms.push(format!("overlap:{name}")),
             FaultKind::Alert { name, .. } => forms.push(format!("alert:{name}")),
             FaultKind::Idle { .. } => forms.push("idle".to_owned()),

@@ -6,6 +6,7 @@ pub mod kill;
 pub mod overlap;
 pub mod power;
 pub mod process;
+pub mod race;
 
 /// Of so many places at most so many, spread evenly from the first to the last.
 fn evenly(count: usize, at_most: usize) -> impl Iterator<Item = usize> {

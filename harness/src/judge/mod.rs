@@ -49,7 +49,7 @@ pub use image::{Content, Image, Shapes, State, shape};
 pub use journal::vouched;
 pub use mask::Masks;
 pub use metadata::metadata_changes;
-pub use overlap::{OverlapCase, Serial, Side, judge_overlap, orders};
+pub use overlap::{OverlapCase, Serial, Side, judge_overlap, orders, told};
 pub(crate) use overwrites::{has_empty_file, tells_overwrites};
 pub use refusal::line_that_names;
 pub use version::{Origin, Promised, Promises, Version, Versions, versions};
@@ -116,7 +116,7 @@ pub struct Verdict {
 }
 
 impl Verdict {
-    fn new(word: Word, why: impl Into<String>) -> Verdict {
+    pub(crate) fn new(word: Word, why: impl Into<String>) -> Verdict {
         Verdict { word, grade: word.grade(), why: why.into() }
     }
 

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use super::image::{Content, Image};
 use super::{Masks, Verdict, Word};
-use crate::subject::Exit;
+use crate::subject::{End, Exit};
 
 /// How one process of an overlap ended.
 #[derive(Debug, Clone)]
@@ -34,6 +34,18 @@ pub struct Serial {
     pub order: Vec<usize>,
     /// The state files afterwards.
     pub image: Image,
+    /// How each of them ended and what it printed, in the same order ([`told`]); empty where that is not compared.
+    pub told: Vec<Image>,
+}
+
+/// How a program ended and what it printed on its standard output, as an image, so that masks apply to it. What it says
+/// on standard error, such as that it waits for another, is its own affair.
+pub fn told(name: &str, end: &End) -> Image {
+    let exit = (format!("the exit of {name}"), end.exit.to_string().into_bytes());
+    let output = (format!("the output of {name}"), end.stdout.clone());
+    let files = [exit, output];
+    let content = |bytes: Vec<u8>| Content::Bytes(bytes.into());
+    Image { files: files.into_iter().map(|(path, bytes)| (path.into(), content(bytes))).collect() }
 }
 
 /// An overlap with all that is needed to judge it.
@@ -43,6 +55,10 @@ pub struct OverlapCase<'a> {
     pub sides: &'a [Side],
     /// The state files at the end.
     pub image: &'a Image,
+    /// How each of them ended and what it printed ([`told`]); empty where that is not compared.
+    pub told: &'a [Image],
+    /// The one that was killed, by its position: `serial` has orders of the others, with all that it may have left.
+    pub died: Option<usize>,
     /// Every order of every subset of the processes, the empty one too.
     pub serial: &'a [Serial],
     /// Every content of each file that was a version in some order one after another.
@@ -56,10 +72,21 @@ pub fn judge_overlap(case: &OverlapCase<'_>) -> Verdict {
     if let Some(side) = case.sides.iter().find(|side| side.exit == Exit::TimedOut) {
         return Verdict::new(Word::Hung, format!("`{}` did not end within its time", side.name));
     }
-    let everyone: BTreeSet<usize> = (0..case.sides.len()).collect();
+    let everyone: BTreeSet<usize> =
+        (0..case.sides.len()).filter(|side| case.died != Some(*side)).collect();
     let working: BTreeSet<usize> =
         everyone.iter().copied().filter(|side| !case.sides[*side].refused()).collect();
-    if let Some(order) = order_of(case, &everyone).or_else(|| order_of(case, &working)) {
+    let order = order_of(case, &everyone);
+    if let (None, Some(died)) = (&order, case.died)
+        && working != everyone
+        && order_of(case, &working).is_some()
+    {
+        return Verdict::new(
+            Word::Refused,
+            format!("`{}` was killed{}, over what it left", case.sides[died].name, refusals(case)),
+        );
+    }
+    if let Some(order) = order.or_else(|| order_of(case, &working)) {
         if let Some(fewer) = masked_alike(case, order) {
             return Verdict::not_measured(format!(
                 "what is masked is all that tells {} from {}",
@@ -86,18 +113,25 @@ pub fn judge_overlap(case: &OverlapCase<'_>) -> Verdict {
     if !case.masks.unstable.is_empty() {
         return Verdict::not_measured("equal orders end differently, in more than times");
     }
+    let all = case.serial.iter().filter(|serial| {
+        let some: BTreeSet<usize> = serial.order.iter().copied().collect();
+        (some == everyone || some == working) && same(case, &serial.image)
+    });
+    if let Some(what) = all.filter_map(|serial| told_otherwise(case, serial)).next() {
+        return Verdict::new(
+            Word::Diverged,
+            format!("the files are as in an order one after another, but {what} is not"),
+        );
+    }
     if let Some(serial) = fewer.max_by_key(|serial| serial.order.len()) {
-        let lost = succeeded
-            .iter()
-            .filter(|side| !serial.order.contains(side))
-            .map(|side| case.sides[*side].name.as_str());
-        let lost = lost.collect::<Vec<_>>().join(", ");
+        let everyone = names(case, &succeeded.iter().copied().collect::<Vec<_>>());
+        let only = match serial.order.as_slice() {
+            [] => "nobody had run".to_owned(),
+            order => format!("only {} had run", names(case, order)),
+        };
         return Verdict::new(
             Word::Lost,
-            format!(
-                "{} succeeded, and the files show nothing of: {lost}",
-                names(case, &succeeded.iter().copied().collect::<Vec<_>>())
-            ),
+            format!("{everyone} succeeded, and the files are as if {only}"),
         );
     }
     let is_torn = |(path, content): &(&PathBuf, &Content)| {
@@ -111,6 +145,17 @@ pub fn judge_overlap(case: &OverlapCase<'_>) -> Verdict {
 
 fn same(case: &OverlapCase<'_>, image: &Image) -> bool {
     case.masks.apply(image) == case.masks.apply(case.image)
+}
+
+/// What the first of them that ended or printed otherwise than in this order shows otherwise.
+fn told_otherwise(case: &OverlapCase<'_>, serial: &Serial) -> Option<String> {
+    let pairs = serial.order.iter().zip(&serial.told);
+    pairs.filter_map(|(side, told)| Some((told, case.told.get(*side)?))).find_map(|(told, own)| {
+        let (told, own) = (case.masks.apply(told), case.masks.apply(own));
+        let differs = |(path, content): (&PathBuf, &Content)| own.files.get(path) != Some(content);
+        let path = told.files.iter().find(|one| differs(*one)).map(|(path, _)| path);
+        path.map(|path| path.display().to_string())
+    })
 }
 
 /// An order of fewer processes whose end differs from this one's in nothing but what is masked.
@@ -130,6 +175,7 @@ fn order_of<'a>(case: &'a OverlapCase<'_>, sides: &BTreeSet<usize>) -> Option<&'
         serial.order.len() == sides.len()
             && serial.order.iter().all(|side| sides.contains(side))
             && same(case, &serial.image)
+            && told_otherwise(case, serial).is_none()
     };
     case.serial.iter().find(is_order).map(|serial| serial.order.as_slice())
 }

@@ -122,7 +122,7 @@ fn tell(group: &Group<'_>, replay: &str, whole: bool) -> String {
     let Some(first) = group.cases.first() else {
         return text;
     };
-    let ids: Vec<&str> = group.cases.iter().take(IDS_MAX).map(|case| case.id.as_str()).collect();
+    let ids: Vec<&str> = group.cases.iter().take(IDS_MAX).map(|case| short(&case.id)).collect();
     let more = group.cases.len().saturating_sub(IDS_MAX);
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
     let ids = format!("{}{more}", ids.join(", "));
@@ -144,10 +144,25 @@ fn tell(group: &Group<'_>, replay: &str, whole: bool) -> String {
     text
 }
 
+/// A case's id without the signs by which the steps of its schedule are known again: they are for the line that replays it.
+fn short(id: &str) -> &str {
+    match id.starts_with("race:") {
+        true => id
+            .rsplit_once('-')
+            .filter(|(head, _)| !head.ends_with('/'))
+            .map_or(id, |(head, _)| head),
+        false => id,
+    }
+}
+
 /// What was done, what was found, and what was said.
 fn evidence(text: &mut String, first: &Case) {
     let evidence = &first.evidence;
     ops(text, first);
+    if !evidence.schedule.is_empty() {
+        _ = writeln!(text, "    the schedule:");
+        evidence.schedule.iter().for_each(|line| _ = writeln!(text, "      {line}"));
+    }
     let contents = evidence.around.as_ref().map(contents::told).unwrap_or_default();
     contents.iter().for_each(|line| _ = writeln!(text, "    {line}"));
     let (which, shown) = match (&evidence.crashed, first.verdict.word) {

@@ -35,6 +35,8 @@ pub struct Evidence {
     pub cause: Option<Cause>,
     /// The state files around the crash point.
     pub around: Option<Around>,
+    /// Of a race, the schedule: a column for each program.
+    pub schedule: Vec<String>,
     /// What was said by the program that was judged.
     pub said: String,
 }

@@ -245,7 +245,7 @@ pub fn find_state(scenario: &Scenario, settings: &Settings) -> Result<Found, Lab
     }
 }
 
-fn changes_nothing(scenario: &Scenario) -> String {
+pub(super) fn changes_nothing(scenario: &Scenario) -> String {
     let watched = scenario.subject.watched().unwrap_or_else(|| Watched::alone(&scenario.root));
     let folders: Vec<PathBuf> = watched.folders().collect();
     format!(
@@ -263,7 +263,7 @@ fn paths_begin_at(scenario: &Scenario) -> Option<String> {
     differs.then(|| format!("paths are told from {} on", watched.base.display()))
 }
 
-fn found_in(stage: &Stage<'_>, recording: &Recording) -> Result<Found, LabError> {
+pub(super) fn found_in(stage: &Stage<'_>, recording: &Recording) -> Result<Found, LabError> {
     let whole = State { paths: vec![PathBuf::new()], ..stage.state.clone() };
     let mut at = Follower::new(&recording.before, &whole);
     let begun = at.image.clone();

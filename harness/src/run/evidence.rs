@@ -33,6 +33,7 @@ impl Killed {
             ops_after: after.map(describe).collect(),
             cause: Some(self.cause(ground, done, rest)),
             around: self.around(),
+            schedule: Vec::new(),
             said: outcome.map(|outcome| said(&outcome.finish)).unwrap_or_default(),
         }
     }

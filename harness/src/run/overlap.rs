@@ -101,6 +101,8 @@ impl Overlapped {
         let case = OverlapCase {
             sides: &self.sides,
             image: &self.image,
+            told: &[],
+            died: None,
             serial: &self.serial,
             whole: &self.whole,
             masks: &masks,
@@ -143,7 +145,8 @@ fn one_after_another(
             }
             ends.insert(order.clone(), end);
         }
-        serial.push(Serial { image: stage.state.image(&ends[&order]), order });
+        let image = stage.state.image(&ends[&order]);
+        serial.push(Serial { image, order, told: Vec::new() });
     }
     Ok(serial)
 }
@@ -156,7 +159,7 @@ fn unsaid(says: &str, end: &End) -> Result<Option<String>, LabError> {
 }
 
 /// Which programs changed the bytes of a state file.
-fn changed_state(stage: &Stage<'_>, before: &Tree, events: &[Event]) -> BTreeSet<usize> {
+pub(super) fn changed_state(stage: &Stage<'_>, before: &Tree, events: &[Event]) -> BTreeSet<usize> {
     let mut at = Follower::new(before, &stage.state);
     let mut changed = BTreeSet::new();
     for event in events {

@@ -18,6 +18,7 @@ use super::kill::{Ground, Killed};
 use super::overlap::{Overlapped, overlap};
 use super::plain::{alert, idle};
 use super::power::{PowerCut, Wanted};
+use super::race::{Raced, race};
 use super::scenario::{FaultResult, Plan, crossed};
 use super::stage::Stage;
 use crate::fault::damage::Damage;
@@ -132,13 +133,14 @@ impl<'a> Part<'a> {
         let mut controls = controls.map(|first| first.finish(&self.recoveries)).transpose()?;
         let mut masks = controls.as_ref().map(|all| all.masks.lines()).unwrap_or_default();
         let ground = self.ground();
-        let mut faults = Vec::new();
+        let (mut faults, mut told) = (Vec::new(), Vec::new());
         for (fault, pending) in self.stage.scenario.faults.iter().zip(pending) {
-            let Judged { mut cases, mut confirmation, disks } =
+            let Judged { mut cases, mut confirmation, disks, notes } =
                 judge(&ground, pending, fault, &mut controls, &mut masks)?;
             let ids = cases.iter_mut().map(|case| &mut case.id);
             let differing = confirmation.differing.iter_mut().map(|(id, _)| id);
             ids.chain(differing).for_each(|id| id.insert_str(0, &self.prefix));
+            told.extend(notes);
             faults.push(FaultResult {
                 kind: fault.kind.word(),
                 about: self.about.clone(),
@@ -151,7 +153,7 @@ impl<'a> Part<'a> {
         }
         drop(ground);
         let confirmed = faults.iter().flat_map(|fault| fault.confirmation.notes());
-        self.notes.extend(confirmed);
+        self.notes.extend(told.into_iter().chain(confirmed));
         Ok((faults, masks, self.notes))
     }
 }
@@ -162,6 +164,7 @@ struct Judged {
     cases: Vec<Case>,
     confirmation: Confirmation,
     disks: Vec<DiskResult>,
+    notes: Vec<String>,
 }
 
 fn judge(
@@ -184,9 +187,19 @@ fn judge(
         }
         (Pending::Kills(_) | Pending::Power(_), None) => Err(without_controls()),
         (Pending::Cases(cases), controls) => {
-            let judge = |case: Waiting| case.judge(ground, controls.as_ref(), masks);
-            let cases = cases.into_iter().map(judge).collect::<Result<_, _>>()?;
-            Ok(Judged { cases, ..Judged::default() })
+            let mut judged = Judged::default();
+            for case in cases {
+                match (case, &fault.kind) {
+                    (Waiting::Raced(raced), FaultKind::Race(fault)) => {
+                        let (cases, masked, told) = raced.judge(ground.stage, fault)?;
+                        judged.cases.extend(cases);
+                        masks.extend(masked);
+                        judged.notes.extend(told);
+                    }
+                    (case, _) => judged.cases.push(case.judge(ground, controls.as_ref(), masks)?),
+                }
+            }
+            Ok(judged)
         }
     }
 }
@@ -203,6 +216,7 @@ enum Pending {
 }
 
 enum Waiting {
+    Raced(Box<Raced>),
     Damaged(Box<Damaged>),
     Overlapped(Box<Overlapped>),
     Judged(Box<Case>),
@@ -244,6 +258,7 @@ impl Waiting {
                 Ok(damaged.judge(ground.stage, controls))
             }
             (Waiting::Damaged(_), None) => Err(without_controls()),
+            (Waiting::Raced(_), _) => Err(LabError::Lab("a race has no fault".to_owned())),
         }
     }
 }
@@ -296,6 +311,17 @@ fn try_fault(
             Ok(Pending::Power(Box::new(cut)))
         }
         (FaultKind::Damage(fault), _) => try_damage(ground, fault, plan, notes),
+        (FaultKind::Race(fault), _) => {
+            let only = match plan {
+                Plan::All => None,
+                Plan::Case(id) => match fault.schedule_of(id) {
+                    Some(schedule) => Some((schedule, id.as_str())),
+                    None => return Ok(Pending::none()),
+                },
+            };
+            let raced = race(stage, &recording.before, fault, only, ground.recoveries.jobs())?;
+            Ok(Pending::Cases(vec![Waiting::Raced(Box::new(raced))]))
+        }
         (FaultKind::Overlap { name, processes, order, says }, _)
             if plan.wants(&format!("overlap:{name}")) =>
         {

@@ -314,6 +314,22 @@ impl<'a> Stage<'a> {
         self.run_programs(&programs, tree, detail, director)
     }
 
+    /// As [`run`](Self::run), with any detail.
+    ///
+    /// # Errors
+    ///
+    /// As [`run`](Self::run).
+    pub(super) fn run_with(
+        &self,
+        commands: &[CommandLine],
+        tree: &Tree,
+        detail: Detail,
+        director: &mut dyn Director,
+    ) -> Result<(Trace, Tree), LabError> {
+        let programs: Vec<Program> = commands.iter().map(|command| self.program(command)).collect();
+        self.run_programs(&programs, tree, detail, director)
+    }
+
     fn run_programs(
         &self,
         programs: &[Program],

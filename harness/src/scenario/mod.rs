@@ -160,6 +160,8 @@ pub enum FaultKind {
     Power(PowerFault),
     /// A state file is damaged, then the recovery runs.
     Damage(DamageFault),
+    /// Several processes at once, in every order of their steps that matters.
+    Race(RaceFault),
     /// Several processes at once, held and released at marks.
     Overlap {
         /// For the case's id.
@@ -212,6 +214,55 @@ impl PowerFault {
     }
 }
 
+/// Several processes at once, in every order of their steps that matters.
+#[derive(Debug, Clone)]
+pub struct RaceFault {
+    /// For the ids of its cases; can be empty.
+    pub name: String,
+    /// Process names and what they run, in their order.
+    pub processes: Vec<(String, CommandLine)>,
+    /// Schedules switch away so often at most from a process that could have gone on; any number where there is none.
+    pub preemptions: Option<u32>,
+    /// So many schedules are run at most, of each kind.
+    pub schedules: usize,
+    /// For what is chosen by chance.
+    pub seed: u64,
+    /// One process dies, at each step of each schedule.
+    pub kill_one: bool,
+}
+
+impl RaceFault {
+    /// So many preemptions, unless a scenario says otherwise.
+    pub const PREEMPTIONS: u32 = 2;
+    /// So many schedules at most, unless a scenario says otherwise.
+    pub const SCHEDULES: usize = 2000;
+
+    /// The same command so many times at once.
+    pub fn times(command: &CommandLine, times: usize) -> RaceFault {
+        let letter = |side| crate::fault::race::schedule::letter(side).to_string();
+        RaceFault::of((0..times).map(|side| (letter(side), command.clone())).collect())
+    }
+
+    /// These processes, with the usual bounds.
+    pub fn of(processes: Vec<(String, CommandLine)>) -> RaceFault {
+        RaceFault {
+            name: String::new(),
+            processes,
+            preemptions: Some(RaceFault::PREEMPTIONS),
+            schedules: RaceFault::SCHEDULES,
+            seed: 0,
+            kill_one: false,
+        }
+    }
+
+    /// The schedule of a case of this race, by the case's id.
+    pub fn schedule_of(&self, id: &str) -> Option<crate::fault::race::schedule::Schedule> {
+        let rest = id.strip_prefix("race:")?;
+        let (name, schedule) = rest.split_once('/').unwrap_or(("", rest));
+        if name != self.name { None } else { schedule.parse().ok() }
+    }
+}
+
 /// A state file is damaged, then the recovery runs.
 #[derive(Debug, Clone)]
 pub struct DamageFault {
@@ -243,6 +294,7 @@ impl FaultKind {
             FaultKind::Kill { .. } => "kill",
             FaultKind::Power(_) => "power",
             FaultKind::Damage(_) => "damage",
+            FaultKind::Race(_) => "race",
             FaultKind::Overlap { .. } => "overlap",
             FaultKind::Idle { .. } => "idle",
             FaultKind::Alert { .. } => "alert",

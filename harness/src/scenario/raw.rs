@@ -8,7 +8,7 @@ use serde::Deserialize;
 
 use super::expect;
 use super::forms::Form;
-use super::{CommandLine, DamageFault};
+use super::{CommandLine, DamageFault, RaceFault};
 use crate::fault::damage::Damage;
 use crate::fault::power::MODELS;
 use crate::judge::Word;
@@ -197,6 +197,39 @@ pub(super) enum RawFault {
         #[schemars(schema_with = "expect::schema")]
         expect: Vec<Word>,
     },
+    /// Several processes at once, in every order of their steps on the watched files that matters: each must end as some
+    /// order one after another does.
+    Race {
+        /// For the cases' ids, where a file has several races.
+        #[serde(default)]
+        #[schemars(schema_with = "optional_name")]
+        name: Option<String>,
+        /// The names of the processes, and what they run; the subject's command `times` times where this is not given.
+        #[serde(default)]
+        #[schemars(schema_with = "racers")]
+        processes: BTreeMap<String, CommandLine>,
+        /// How often the subject's command runs at once, where no `processes` are given.
+        #[serde(default = "twice")]
+        #[schemars(range(min = 2, max = 8))]
+        times: usize,
+        /// A schedule switches so often at most away from a process that could have gone on; `all` for any number.
+        #[serde(default)]
+        preemptions: RawBound,
+        /// So many schedules are run at most; of what is beyond them, some by chance.
+        #[serde(default = "schedules_at_most")]
+        #[schemars(range(min = 1, max = 1_000_000))]
+        schedules: usize,
+        /// For what is chosen by chance.
+        #[serde(default)]
+        seed: u64,
+        /// One process dies, at each step of each schedule, and the others go on.
+        #[serde(default, rename = "kill-one")]
+        kill_one: bool,
+        /// Faults and warnings that must be found at least once.
+        #[serde(default)]
+        #[schemars(schema_with = "expect::schema")]
+        expect: Vec<Word>,
+    },
     /// Several processes at once, held and released at marks.
     Overlap {
         /// For the case's id.
@@ -244,6 +277,38 @@ pub(super) enum RawFault {
         #[schemars(schema_with = "expect::schema")]
         expect: Vec<Word>,
     },
+}
+
+/// How many preemptions.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub(super) enum RawBound {
+    /// So many at most.
+    Most(#[schemars(range(max = 1000))] u32),
+    /// Any number.
+    All(Everything),
+}
+
+/// The word for it.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub(super) enum Everything {
+    /// All.
+    #[serde(rename = "all")]
+    All,
+}
+
+impl Default for RawBound {
+    fn default() -> RawBound {
+        RawBound::Most(RaceFault::PREEMPTIONS)
+    }
+}
+
+fn twice() -> usize {
+    2
+}
+
+fn schedules_at_most() -> usize {
+    RaceFault::SCHEDULES
 }
 
 /// A kill point: the number of an op may be written as a number.
@@ -324,6 +389,20 @@ fn marks(_: &mut SchemaGenerator) -> Schema {
 
 fn name(_: &mut SchemaGenerator) -> Schema {
     Form::Name.schema()
+}
+
+fn optional_name(generator: &mut SchemaGenerator) -> Schema {
+    name(generator)
+}
+
+fn racers(generator: &mut SchemaGenerator) -> Schema {
+    let command = generator.subschema_for::<CommandLine>();
+    json_schema!({
+        "type": "object",
+        "propertyNames": Form::Name.schema(),
+        "additionalProperties": command,
+        "maxProperties": crate::fault::race::explore::MOST_SIDES,
+    })
 }
 
 fn regex(_: &mut SchemaGenerator) -> Schema {

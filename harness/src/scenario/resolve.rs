@@ -11,10 +11,10 @@ use toml::de::{DeTable, DeValue};
 use super::error::{Mistake, ScenarioError};
 use super::forms::{ALL_DISKS, WATCHED_PATH};
 use super::nearest::nearest;
-use super::raw::{RawFault, RawPoint, RawScenario, RawSubject};
+use super::raw::{Everything, RawBound, RawFault, RawPoint, RawScenario, RawSubject};
 use super::{
-    CommandLine, DamageFault, Fault, FaultKind, KillPoint, PowerFault, Recovery, Scenario, Subject,
-    Turn,
+    CommandLine, DamageFault, Fault, FaultKind, KillPoint, PowerFault, RaceFault, Recovery,
+    Scenario, Subject, Turn,
 };
 use super::{conform, schema};
 use crate::fault::power::{DiskModel, MODELS};
@@ -197,8 +197,15 @@ impl Resolver<'_> {
         faults
             .map(|(index, fault)| {
                 let line = self.line_of(&[Key("fault"), Index(index)]);
-                if let RawFault::Overlap { name, .. } | RawFault::Alert { name, .. } = &fault {
-                    self.unique(&mut names, name, index, line);
+                match &fault {
+                    RawFault::Overlap { name, .. } | RawFault::Alert { name, .. } => {
+                        self.unique(&mut names, name, index, line);
+                    }
+                    RawFault::Race { name, .. } => {
+                        let name = name.clone().unwrap_or_default();
+                        self.unique(&mut names, &format!("race {name}"), index, line);
+                    }
+                    _ => {}
                 }
                 let (kind, expect) = self.fault(fault, index, subject);
                 Fault { kind, expect, line }
@@ -257,6 +264,44 @@ impl Resolver<'_> {
                     self.command(valid, &[at[0], at[1], Key("valid")]);
                 }
                 (FaultKind::Damage(DamageFault { file, damages, at_most, valid }), expect)
+            }
+            RawFault::Race {
+                name,
+                processes,
+                times,
+                preemptions,
+                schedules,
+                seed,
+                kill_one,
+                expect,
+            } => {
+                let preemptions = match preemptions {
+                    RawBound::Most(most) => Some(most),
+                    RawBound::All(Everything::All) => None,
+                };
+                if processes.len() == 1 {
+                    self.mistakes.push(Mistake::new(
+                        self.span(&[at[0], at[1], Key("processes")]),
+                        "one process alone has nobody to race with",
+                        "two processes or more, or none for the subject's command `times` times",
+                    ));
+                }
+                let race = match processes.is_empty() {
+                    true => RaceFault::times(&subject.command, times),
+                    false => RaceFault::of(self.processes(processes, index)),
+                };
+                let name = name.unwrap_or_default();
+                (
+                    FaultKind::Race(RaceFault {
+                        name,
+                        preemptions,
+                        schedules,
+                        seed,
+                        kill_one,
+                        ..race
+                    }),
+                    expect,
+                )
             }
             RawFault::Overlap { name, processes, order, says, expect } => {
                 let processes = self.processes(processes, index);

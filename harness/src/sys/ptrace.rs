@@ -176,6 +176,15 @@ impl Stopped {
         self.go(0)
     }
 
+    /// At the exit of a call: it is entered again, with this argument as it was before somebody changed it.
+    pub(crate) fn enter_again(self, entry: &Entry, index: usize) -> Result<(), Gone> {
+        self.change_registers(|registers| {
+            arch::set_argument(registers, index, entry.args[index]);
+            arch::enter_again(registers, entry.number, entry.args[0]);
+        })?;
+        self.go(0)
+    }
+
     fn change_registers(
         &self,
         change: impl FnOnce(&mut libc::user_regs_struct),

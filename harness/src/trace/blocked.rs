@@ -28,6 +28,29 @@ pub(super) fn waits_for_others(tid: i32) -> bool {
     }
 }
 
+/// The thread waits for bytes, or for room for them: in a pipe or a socket.
+pub(super) fn waits_for_data(tid: i32) -> bool {
+    state(tid) == Some('S')
+        && call(tid).is_some_and(|(number, _)| {
+            [
+                libc::SYS_read,
+                libc::SYS_readv,
+                libc::SYS_write,
+                libc::SYS_writev,
+                libc::SYS_openat,
+                libc::SYS_accept,
+                libc::SYS_accept4,
+                libc::SYS_connect,
+                libc::SYS_recvfrom,
+                libc::SYS_recvmsg,
+                libc::SYS_flock,
+                libc::SYS_fcntl,
+                arch::OPEN,
+            ]
+            .contains(&number)
+        })
+}
+
 fn has_no_time_out(number: i64, args: &[u64]) -> bool {
     let argument = |index: usize| args.get(index).copied().unwrap_or(0);
     match number {

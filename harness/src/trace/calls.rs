@@ -106,6 +106,18 @@ calls! {
     ExitGroup = libc::SYS_exit_group, "exit_group";
     Execve = libc::SYS_execve, "execve";
     Execveat = libc::SYS_execveat, "execveat";
+    Stat = arch::STAT, "stat";
+    Lstat = arch::LSTAT, "lstat";
+    Fstat = libc::SYS_fstat, "fstat";
+    Newfstatat = arch::NEWFSTATAT, "newfstatat";
+    Statx = libc::SYS_statx, "statx";
+    Readlink = arch::READLINK, "readlink";
+    Readlinkat = libc::SYS_readlinkat, "readlinkat";
+    Getdents = arch::GETDENTS, "getdents";
+    Getdents64 = libc::SYS_getdents64, "getdents64";
+    Lseek = libc::SYS_lseek, "lseek";
+    Nanosleep = libc::SYS_nanosleep, "nanosleep";
+    ClockNanosleep = libc::SYS_clock_nanosleep, "clock_nanosleep";
     Kill = libc::SYS_kill, "kill";
     Tkill = libc::SYS_tkill, "tkill";
     Tgkill = libc::SYS_tgkill, "tgkill";
@@ -151,6 +163,10 @@ const LOCK_COMMANDS: &[u32] = &[
 /// The signal that only asks whether there is somebody.
 const PROBE: &[u32] = &[0];
 
+/// Where the size, or what is written, tells where to go.
+const SEEKS_BY_SIZE: &[u32] =
+    &[libc::SEEK_END as u32, libc::SEEK_DATA as u32, libc::SEEK_HOLE as u32];
+
 const ATTACHING: &[u32] = &[libc::PTRACE_ATTACH, libc::PTRACE_SEIZE];
 
 impl Call {
@@ -185,6 +201,25 @@ impl Call {
         )
     }
 
+    /// It only looks, or waits: of interest where programs are held before each step.
+    fn is_look(self) -> bool {
+        matches!(
+            self,
+            Call::Stat
+                | Call::Lstat
+                | Call::Fstat
+                | Call::Newfstatat
+                | Call::Statx
+                | Call::Readlink
+                | Call::Readlinkat
+                | Call::Getdents
+                | Call::Getdents64
+                | Call::Lseek
+                | Call::Nanosleep
+                | Call::ClockNanosleep
+        )
+    }
+
     /// Which uses of it are stopped.
     fn check(self, reads: bool) -> Check {
         let with_reads = |yes: Check, no: Check| if reads { yes } else { no };
@@ -209,6 +244,7 @@ impl Call {
                 Check::NoneOf { argument: 1, values: PROBE }
             }
             Call::Tgkill | Call::RtTgsigqueueinfo => Check::NoneOf { argument: 2, values: PROBE },
+            Call::Lseek => Check::OneOf { argument: 2, values: SEEKS_BY_SIZE },
             Call::Ptrace => Check::OneOf { argument: 0, values: ATTACHING },
             Call::Clone => Check::AnyBit { argument: 0, bits: libc::CLONE_UNTRACED as u32 },
             // Both hand work to the kernel that no later call shows; run times fall back to plain calls.
@@ -224,6 +260,10 @@ pub(super) fn rules(detail: Detail) -> Vec<(u32, Check)> {
         (Detail::Overwrites, call) if call.is_by_descriptor() => Check::Never,
         // What is read is seen when it is read.
         (Detail::Overwrites, Call::Open | Call::Openat) => call.check(false),
+        // Who asks whether another process lives learns something of the order.
+        (Detail::Steps, Call::Kill) => Check::Always,
+        (Detail::Steps, call) => call.check(true),
+        (_, call) if call.is_look() => Check::Never,
         _ => call.check(detail != Detail::Changes),
     };
     let numbered = |call: &Call| Some((u32::try_from(call.number()).ok()?, check(call)));

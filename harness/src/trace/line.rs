@@ -56,6 +56,23 @@ fn rest(what: &What) -> (&str, String) {
     }
 }
 
+/// What an op does, without who and by which call: `s.tmp -> s`.
+pub(super) fn short(op: &Op) -> String {
+    match &op.kind {
+        OpKind::Create { path: Some(path), .. } => name(path),
+        OpKind::Write { path, data, .. } => format!("{}  {} bytes", name(path), data.len()),
+        OpKind::Lock { path, action, .. } => {
+            let action = match action {
+                LockAction::Shared => "shared",
+                LockAction::Exclusive => "exclusive",
+                LockAction::Unlock => "release",
+            };
+            format!("{}  {action}", name(path))
+        }
+        _ => operation(op),
+    }
+}
+
 fn operation(op: &Op) -> String {
     match &op.kind {
         OpKind::Write { path, .. }

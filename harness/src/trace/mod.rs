@@ -29,12 +29,14 @@ mod outsiders;
 mod released;
 mod resolve;
 mod spawn;
+mod steps;
 mod tracer;
 mod turns;
 mod world;
 
 pub use budget::Budget;
 pub use line::describe;
+pub use steps::{Intent, Named, Part, Stand, Stepped, Turn};
 
 pub(crate) use elsewhere::Fence;
 use output::{Collected, Collector};
@@ -67,6 +69,9 @@ pub enum Detail {
     /// reads, and every change but those through a descriptor that is open already. Writes, syncs, locks, closes and
     /// outputs are not in the log (outputs are in [`Trace::ends`] all the same).
     Overwrites,
+    /// The reads too, and every program is held before each step on what is watched, looks included, until
+    /// [`Director::turn`] lets it go on.
+    Steps,
 }
 
 /// What a director wants at a place.
@@ -117,6 +122,21 @@ pub trait Director {
     /// `None`, or one that is not held, lets all held ones go on.
     fn next(&mut self, _standings: &[Standing]) -> Option<usize> {
         None
+    }
+    /// With [`Detail::Steps`]: all programs stand; says what happens next. One that cannot go on is not to be named.
+    fn turn(&mut self, stands: &[Stand<'_>]) -> Turn {
+        let can = |stand: &Stand<'_>| matches!(stand, Stand::At { waits_for: None, .. });
+        stands.iter().position(can).map_or(Turn::End, Turn::Go)
+    }
+    /// With [`Detail::Steps`]: whether a program is held before this at all.
+    fn is_step(&mut self, _program: usize, _intent: &Intent) -> bool {
+        true
+    }
+    /// With [`Detail::Steps`]: what became of the step of a program.
+    fn stepped(&mut self, _program: usize, _what: &Stepped) {}
+    /// With [`Detail::Steps`]: a program is about to sleep for some time; `true` makes it no time.
+    fn slept(&mut self, _program: usize) -> bool {
+        false
     }
 }
 
@@ -309,6 +329,9 @@ fn look_around(started: &[Started], sandbox: &Sandbox, options: &Options, spool:
         writable: BTreeSet::new(),
         mappings: mapping::Mappings::default(),
         reads: options.detail != Detail::Changes,
+        steps: options.detail == Detail::Steps,
+        mains: started.iter().map(|one| one.stop.tid()).collect(),
+        locked: BTreeSet::new(),
         room: options.budget.bytes,
         fence: None,
         strayed: None,
@@ -362,6 +385,7 @@ impl<'a> Tracer<'a> {
             killed: false,
             victim: None,
             victims_locks: Vec::new(),
+            steps: steps::Steps::default(),
             collector,
             printed: std::collections::HashMap::new(),
         }

@@ -95,6 +95,8 @@ fn aim(tid: Tid, call: Call, args: &[u64; 6]) -> Option<Aim> {
         }
         // Its numbers are others than the lab's, and lead to processes below it alone.
         _ if has_own_numbers(tid) => None,
+        // It only asks.
+        Call::Kill if args[1] == 0 => None,
         Call::Kill => match number(0) {
             0 => Some(Aim::Group(getpgid(Some(Pid::from_raw(tid))).ok()?.as_raw())),
             -1 => Some(Aim::Everybody),

@@ -8,19 +8,54 @@ use crate::trace::world::{Done, World};
 /// An advisory lock on a watched file.
 pub(super) type Held = (FileId, LockFamily);
 
+/// The same with all that the kernel tells of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Lock {
+    pub(super) file: FileId,
+    pub(super) family: LockFamily,
+    /// For writing: nobody else may have one.
+    pub(super) exclusive: bool,
+    /// The first and the last byte.
+    pub(super) range: (u64, u64),
+}
+
+impl Lock {
+    /// Who has the one keeps another from having the other.
+    pub(super) fn excludes(&self, other: &Lock) -> bool {
+        let is_flock = |lock: &Lock| lock.family == LockFamily::Flock;
+        self.file == other.file
+            && is_flock(self) == is_flock(other)
+            && (self.exclusive || other.exclusive)
+            && self.range.0 <= other.range.1
+            && other.range.0 <= self.range.1
+    }
+}
+
+/// The locks that a process holds, each kind on each file once.
+pub(super) fn held_by(world: &World, process: i32) -> Vec<Held> {
+    let mut held = Vec::new();
+    for lock in locks_of(world, process) {
+        if !held.contains(&(lock.file, lock.family)) {
+            held.push((lock.file, lock.family));
+        }
+    }
+    held
+}
+
 /// The locks that a process holds, by what the kernel tells of its descriptors. One that a process has taken on an open file
 /// belongs to all who have that file open by inheritance, but for those of the whole process.
-pub(super) fn held_by(world: &World, process: i32) -> Vec<Held> {
+pub(super) fn locks_of(world: &World, process: i32) -> Vec<Lock> {
     let folder = PathBuf::from(format!("/proc/{process}/fdinfo"));
     let mut held = Vec::new();
     for entry in std::fs::read_dir(&folder).into_iter().flatten().flatten() {
         let text = std::fs::read_to_string(entry.path()).unwrap_or_default();
-        let families: Vec<LockFamily> =
-            text.lines().filter_map(|line| line.strip_prefix("lock:")).filter_map(family).collect();
+        let told: Vec<_> =
+            text.lines().filter_map(|line| line.strip_prefix("lock:")).filter_map(parse).collect();
         let number = entry.file_name().to_str().and_then(|name| name.parse().ok());
-        let file =
-            number.filter(|_| !families.is_empty()).and_then(|fd| world.file_at(process, fd));
-        for lock in families.into_iter().filter_map(|family| Some((file?, family))) {
+        let file = number.filter(|_| !told.is_empty()).and_then(|fd| world.file_at(process, fd));
+        let Some(file) = file else { continue };
+        for (family, exclusive, range) in told {
+            let lock = Lock { file, family, exclusive, range };
             if !held.contains(&lock) {
                 held.push(lock);
             }
@@ -30,13 +65,17 @@ pub(super) fn held_by(world: &World, process: i32) -> Vec<Held> {
 }
 
 /// `\t1: FLOCK  ADVISORY  WRITE 4711 fe:00:1234 0 EOF`.
-fn family(lock: &str) -> Option<LockFamily> {
-    match lock.split_whitespace().nth(1)? {
-        "FLOCK" => Some(LockFamily::Flock),
-        "POSIX" => Some(LockFamily::Posix),
-        "OFDLCK" => Some(LockFamily::OpenFile),
-        _ => None,
-    }
+fn parse(lock: &str) -> Option<(LockFamily, bool, (u64, u64))> {
+    let fields: Vec<&str> = lock.split_whitespace().collect();
+    let family = match *fields.get(1)? {
+        "FLOCK" => LockFamily::Flock,
+        "POSIX" => LockFamily::Posix,
+        "OFDLCK" => LockFamily::OpenFile,
+        _ => return None,
+    };
+    let [.., first, last] = fields.as_slice() else { return None };
+    let last = if *last == "EOF" { u64::MAX } else { last.parse().ok()? };
+    Some((family, fields.get(3) == Some(&"WRITE"), (first.parse().ok()?, last)))
 }
 
 /// What the log tells of those that nobody holds any more.
@@ -56,12 +95,30 @@ mod tests {
 
     #[test]
     fn the_kernel_names_three_families() {
-        assert_eq!(family("\t1: FLOCK  ADVISORY  WRITE 7 fe:00:12 0 EOF"), Some(LockFamily::Flock));
-        assert_eq!(family("\t1: POSIX  ADVISORY  READ 7 fe:00:12 0 9"), Some(LockFamily::Posix));
+        let all = (0, u64::MAX);
         assert_eq!(
-            family("\t1: OFDLCK ADVISORY  WRITE -1 fe:00:12 0 EOF"),
-            Some(LockFamily::OpenFile)
+            parse("\t1: FLOCK  ADVISORY  WRITE 7 fe:00:12 0 EOF"),
+            Some((LockFamily::Flock, true, all))
         );
-        assert_eq!(family("\t1: LEASE  ACTIVE    WRITE 7 fe:00:12 0 EOF"), None);
+        assert_eq!(
+            parse("\t1: POSIX  ADVISORY  READ 7 fe:00:12 0 9"),
+            Some((LockFamily::Posix, false, (0, 9)))
+        );
+        assert_eq!(
+            parse("\t1: OFDLCK ADVISORY  WRITE -1 fe:00:12 0 EOF"),
+            Some((LockFamily::OpenFile, true, all))
+        );
+        assert_eq!(parse("\t1: LEASE  ACTIVE    WRITE 7 fe:00:12 0 EOF"), None);
+    }
+
+    #[test]
+    fn locks_exclude_each_other_where_one_is_for_writing() {
+        let lock = |family, exclusive, range| Lock { file: FileId(0), family, exclusive, range };
+        let (posix, open_file, flock) =
+            (LockFamily::Posix, LockFamily::OpenFile, LockFamily::Flock);
+        assert!(lock(posix, true, (0, 9)).excludes(&lock(open_file, false, (9, 12))));
+        assert!(!lock(posix, true, (0, 9)).excludes(&lock(posix, true, (10, 12))));
+        assert!(!lock(posix, false, (0, 9)).excludes(&lock(posix, false, (0, 9))));
+        assert!(!lock(posix, true, (0, 9)).excludes(&lock(flock, true, (0, 9))));
     }
 }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use crate::op::{Actor, Event, Op, OpKind, Stream, What};
+use crate::op::{Actor, Event, LockAction, Op, OpKind, Stream, What};
 use crate::recording::Gap;
 use crate::subject::{Exit, OUTPUT_LIMIT};
 use crate::sys::process;
@@ -14,13 +14,14 @@ use crate::trace::decode::Pending;
 use crate::trace::output::Collector;
 use crate::trace::released::{self, Held};
 use crate::trace::resolve;
+use crate::trace::steps::{Gate, Steps};
 use crate::trace::world::{Done, World};
 use crate::trace::{Director, Step, TraceError};
 
 /// More processes at a time than this end the run.
 pub(super) const MOST_PROCESSES: usize = 256;
 /// Between two looks at programs that may be blocked.
-const PAUSE: Duration = Duration::from_micros(300);
+pub(super) const PAUSE: Duration = Duration::from_micros(300);
 
 /// A thread that is traced.
 #[derive(Debug)]
@@ -44,6 +45,8 @@ pub(super) enum State {
     AtEntry(Stopped),
     /// It stands after a call, and what the call did has to be written down after what others do now.
     AtExit(Stopped, Pending),
+    /// It stands before a step, until it is its turn.
+    AtGate(Stopped, Box<Gate>),
     /// It stands where its director held it.
     Held(Stopped),
     /// It stands at its very beginning, until the news has come who made it.
@@ -99,6 +102,8 @@ pub(super) struct Tracer<'a> {
     pub(super) victim: Option<i32>,
     /// The locks that it held then.
     pub(super) victims_locks: Vec<Held>,
+    /// Where every step is held.
+    pub(super) steps: Steps,
     pub(super) collector: &'a Collector,
     /// How many bytes each output has had.
     pub(super) printed: HashMap<(usize, Stream), usize>,
@@ -116,20 +121,25 @@ impl Tracer<'_> {
             self.admit();
             self.kill_doomed();
             // The alarm stops first processes, and the one that was killed alone may have been one.
+            let is_held = if self.world.steps { self.take_steps() } else { self.give_turns() };
             let looks_again =
-                self.give_turns() || strangers && self.threads.is_empty() || self.victim.is_some();
+                is_held || strangers && self.threads.is_empty() || self.victim.is_some();
             let news = ptrace::wait(-1, !looks_again);
             let news = news.map_err(|source| TraceError::Unavailable {
                 what: "wait for a stop".into(),
                 source,
             })?;
             self.watch_the_clock();
+            if !matches!(news, News::Nothing) {
+                self.has_news();
+            }
             match news {
                 News::Stop(stop, why) => self.stopped(stop, why),
                 News::Exited(tid, code) => self.ended(tid, Exit::Code(code)),
                 News::Killed(tid, signal) => self.ended(tid, Exit::Signal(signal)),
                 News::NoChildren => return Ok(()),
                 News::Nothing if self.threads.is_empty() => return Ok(()),
+                News::Nothing if self.world.steps => self.look_later(),
                 News::Nothing => std::thread::sleep(PAUSE),
             }
         }
@@ -230,6 +240,11 @@ impl Tracer<'_> {
         };
         self.world.room = room;
         self.last_op += 1;
+        if let OpKind::Lock { file, action, .. } = &kind
+            && *action != LockAction::Unlock
+        {
+            self.world.locked.insert((*file, actor.pid));
+        }
         self.world.mappings.note(&kind);
         self.emit(actor, What::Op(Op { number: self.last_op, call: call.to_owned(), kind }))
     }

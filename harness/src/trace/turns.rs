@@ -53,6 +53,21 @@ impl Tracer<'_> {
                 keep_traced(&stop, call, &entry);
                 return self.go(stop, 0);
             }
+            Call::Nanosleep | Call::ClockNanosleep if self.cuts_sleep(tid, call) => {
+                self.set(tid, State::Running);
+                let _ = stop.refuse(0);
+                return;
+            }
+            _ => {}
+        }
+        let stop = match call {
+            Call::ExitGroup => match self.stands_before_end(stop) {
+                Some(stop) => stop,
+                None => return,
+            },
+            _ => stop,
+        };
+        match call {
             Call::ExitGroup | Call::Execve | Call::Execveat if self.has_siblings(tid) => {
                 // It ends its siblings: not in the middle of a change, and not before one that could still begin.
                 let inside = self.inside.and_then(|inside| self.threads.get(&inside));
@@ -61,7 +76,11 @@ impl Tracer<'_> {
                 }
                 self.leaving.insert(process);
             }
-            Call::ExitGroup | Call::Execve | Call::Execveat => return self.go(stop, 0),
+            Call::ExitGroup => {
+                self.has_stepped(tid, 0);
+                return self.go(stop, 0);
+            }
+            Call::Execve | Call::Execveat => return self.go(stop, 0),
             _ => {}
         }
         self.attend(stop, call, &entry);
@@ -79,6 +98,10 @@ impl Tracer<'_> {
             );
         }
         let lost = self.unless_lost();
+        let stop = match self.stands_before(stop, decoded.as_ref(), entry) {
+            Some(stop) => stop,
+            None => return,
+        };
         match decoded {
             _ if lost == Step::KillAll => self.follow(stop, lost),
             None => {
@@ -96,7 +119,7 @@ impl Tracer<'_> {
         }
     }
 
-    fn has_siblings(&self, tid: Tid) -> bool {
+    pub(super) fn has_siblings(&self, tid: Tid) -> bool {
         let process = self.threads[&tid].process;
         self.threads.iter().any(|(other, thread)| *other != tid && thread.process == process)
     }
@@ -120,6 +143,10 @@ impl Tracer<'_> {
             if let (Some(len), OpKind::Write { .. }) = (shortened, kind) {
                 pending.restore = shorten(&stop, pending.call, entry, len as u64);
             }
+        }
+        if let Some(lock) = &pending.without_wait {
+            let _ = stop.set_argument(lock.argument, lock.value);
+            pending.entry = Some(*entry);
         }
         self.set(tid, State::InCall(pending));
         let _ = stop.go_to_exit();
@@ -154,6 +181,13 @@ impl Tracer<'_> {
         if RESTARTS.contains(&result) {
             return self.go(stop, 0);
         }
+        if let (Some(lock), Some(entry)) = (&pending.without_wait, &pending.entry)
+            && [-libc::EAGAIN, -libc::EACCES].contains(&(result as i32))
+        {
+            self.has_not_stepped(tid);
+            let _ = stop.enter_again(entry, lock.argument);
+            return;
+        }
         // An exec that comes back has failed, and its siblings live on.
         if matches!(pending.call, Call::Execve | Call::Execveat) {
             self.leaving.remove(&self.threads[&tid].process);
@@ -161,6 +195,7 @@ impl Tracer<'_> {
         let call = pending.call.name();
         let done = pending.finish(tid, result, &mut self.world);
         let mut step = self.settle(self.actor(tid), call, done);
+        self.has_stepped(tid, result);
         if step != Step::KillAll {
             step = stronger(step, self.flush_mappings());
         }

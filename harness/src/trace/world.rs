@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use nix::sys::stat::FileStat;
 
+use crate::op::touch::{Access, Object};
 use crate::op::{FileId, OpKind, Stream, What};
 use crate::recording::Spool;
 use crate::trace::budget::Disk;
@@ -56,6 +57,12 @@ pub(super) struct World {
     pub(super) mappings: Mappings,
     /// Reads are of interest.
     pub(super) reads: bool,
+    /// Every step is held.
+    pub(super) steps: bool,
+    /// The first process of each program.
+    pub(super) mains: Vec<i32>,
+    /// Files on which a process has taken a lock, with the process; it may have let it go since.
+    pub(super) locked: BTreeSet<(FileId, i32)>,
     /// So many more written bytes the log may keep.
     pub(super) room: u64,
     /// Takes in what is written.
@@ -97,6 +104,12 @@ impl World {
     pub(super) fn open_file_at(&self, tid: i32, fd: i32) -> Option<(FileId, Descriptor)> {
         let file = self.file_at(tid, fd)?;
         Some((file, descriptor(tid, fd)?))
+    }
+
+    /// The locks that a process may let go, of those on such files.
+    pub(super) fn lets_go(&self, process: i32, of: impl Fn(FileId) -> bool) -> Vec<Access> {
+        let mine = self.locked.iter().filter(|(file, owner)| *owner == process && of(*file));
+        mine.map(|(file, _)| Access::change(Object::Lock(*file))).collect()
     }
 
     /// The path by which a file is known.

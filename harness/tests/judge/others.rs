@@ -6,10 +6,10 @@ use std::sync::Arc;
 use crashlab::fault::damage::Remains;
 use crashlab::judge::{
     Content, DamageCase, Grade, Masks, OverlapCase, Serial, Side, Validity, Verdict, Word,
-    judge_alert, judge_damage, judge_idle, judge_overlap, metadata_changes, orders,
+    judge_alert, judge_damage, judge_idle, judge_overlap, metadata_changes, orders, told,
 };
 use crashlab::recording::Trace;
-use crashlab::subject::Exit;
+use crashlab::subject::{End, Exit};
 use crashlab::tree::{Node, NodeKind, Tree};
 
 use super::build::{Log, changed, controls, found, linked, outcome, state, tree};
@@ -147,12 +147,14 @@ fn judged(sides: &[Side], text: &dyn Fn(&[usize]) -> String, end: &str, masks: &
     let image = |text: &str| state.image(&tree(&[("s.json", text)]));
     let serial: Vec<Serial> = orders(sides.len())
         .into_iter()
-        .map(|order| Serial { image: image(&text(&order)), order })
+        .map(|order| Serial { image: image(&text(&order)), order, told: Vec::new() })
         .collect();
     let contents: BTreeSet<Content> =
         serial.iter().flat_map(|serial| serial.image.files.values().cloned()).collect();
     let whole: BTreeMap<_, _> = [("s.json".into(), contents)].into();
-    judge_overlap(&OverlapCase { sides, image: &image(end), serial: &serial, whole: &whole, masks })
+    let (image, told, died) = (&image(end), &[], None);
+    let case = OverlapCase { sides, image, told, died, serial: &serial, whole: &whole, masks };
+    judge_overlap(&case)
 }
 
 /// Each process adds its letter.
@@ -182,6 +184,85 @@ fn an_overlap_must_end_as_some_order_would() {
     assert_eq!(overlap(&[did, did, did], "ca"), Word::Lost);
 }
 
+/// Where how they end and what they print is compared too, both must be as in one order.
+#[test]
+fn what_programs_tell_belongs_to_the_outcome() {
+    let state = state(&["s.json"]);
+    let image = |text: &str| state.image(&tree(&[("s.json", text)]));
+    let end = |exit: i32, output: &str| End {
+        exit: Exit::Code(exit),
+        stdout: output.into(),
+        stderr: b"waited a while".to_vec(),
+        elapsed: std::time::Duration::ZERO,
+    };
+    let names = ["a", "b"];
+    // Each prints how many there were before it.
+    let serial: Vec<Serial> = orders(2)
+        .into_iter()
+        .map(|order| {
+            let tell =
+                |(count, side): (usize, &usize)| told(names[*side], &end(0, &count.to_string()));
+            let told = order.iter().enumerate().map(tell).collect();
+            Serial { image: image(&"x".repeat(order.len())), order, told }
+        })
+        .collect();
+    let sides = sides(&[(Exit::Code(0), true), (Exit::Code(0), true)]);
+    let judged = |text: &str, a: End, b: End, died| {
+        let all = [told("a", &a), told("b", &b)];
+        let whole = [(
+            "s.json".into(),
+            ["x", "xx"]
+                .map(|text| image(text))
+                .iter()
+                .flat_map(|image| image.files.values().cloned())
+                .collect(),
+        )];
+        judge_overlap(&OverlapCase {
+            sides: &sides,
+            image: &image(text),
+            told: &all,
+            died,
+            serial: &serial,
+            whole: &whole.into(),
+            masks: &Masks::default(),
+        })
+    };
+    assert_eq!(judged("xx", end(0, "0"), end(0, "1"), None).word, Word::Serial);
+    assert_eq!(judged("xx", end(0, "1"), end(0, "0"), None).word, Word::Serial);
+    let both_first = judged("xx", end(0, "0"), end(0, "0"), None);
+    assert_eq!(both_first.word, Word::Diverged);
+    assert!(both_first.why.ends_with("but the output of b is not"), "{}", both_first.why);
+    assert_eq!(judged("x", end(0, "0"), end(0, "0"), None).word, Word::Lost);
+    let quiet = End { stderr: Vec::new(), ..end(0, "1") };
+    assert_eq!(judged("xx", end(0, "0"), quiet, None).word, Word::Serial);
+}
+
+/// Orders are then those of the others, with what the dead may have left.
+#[test]
+fn a_survivor_may_refuse_only_where_nobody_died() {
+    let state = state(&["s.json"]);
+    let image = |text: &str| state.image(&tree(&[("s.json", text)]));
+    let refused = sides(&[(Exit::Killed, false), (Exit::Code(75), false)]);
+    let serial = [
+        Serial { order: Vec::new(), image: image(""), told: Vec::new() },
+        Serial { order: vec![1], image: image("b"), told: Vec::new() },
+    ];
+    let judged = |died| {
+        judge_overlap(&OverlapCase {
+            sides: &refused,
+            image: &image(""),
+            told: &[],
+            died,
+            serial: &serial,
+            whole: &BTreeMap::new(),
+            masks: &Masks::default(),
+        })
+    };
+    let verdict = judged(Some(0));
+    assert_eq!((verdict.word, verdict.grade), (Word::Refused, Grade::Fault));
+    assert_eq!(verdict.why, "`a` was killed; `b` refused with exit code 75, over what it left");
+}
+
 #[test]
 fn an_overlap_tells_who_did_what() {
     let (did, refused) = ((Exit::Code(0), true), (Exit::Code(75), false));
@@ -194,7 +275,7 @@ fn an_overlap_tells_who_did_what() {
     );
     assert_eq!(
         why(&[did, did, refused], "b"),
-        "`a`, `b` succeeded, and the files show nothing of: a"
+        "`a`, `b` succeeded, and the files are as if only `b` had run"
     );
 }
 

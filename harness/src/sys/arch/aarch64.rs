@@ -26,6 +26,11 @@ pub(crate) const UTIME: i64 = ABSENT;
 pub(crate) const UTIMES: i64 = ABSENT;
 pub(crate) const FUTIMESAT: i64 = ABSENT;
 pub(crate) const DUP2: i64 = ABSENT;
+pub(crate) const STAT: i64 = ABSENT;
+pub(crate) const LSTAT: i64 = ABSENT;
+pub(crate) const NEWFSTATAT: i64 = libc::SYS_newfstatat;
+pub(crate) const READLINK: i64 = ABSENT;
+pub(crate) const GETDENTS: i64 = ABSENT;
 pub(crate) const VFORK: i64 = ABSENT;
 pub(crate) const POLL: i64 = ABSENT;
 pub(crate) const EPOLL_WAIT: i64 = ABSENT;
@@ -41,4 +46,12 @@ pub(crate) fn answer(registers: &mut libc::user_regs_struct, result: i64) {
 /// Sets the `index`th argument (from 0) of the call at whose entry the thread stands.
 pub(crate) fn set_argument(registers: &mut libc::user_regs_struct, index: usize, value: u64) {
     registers.regs[index] = value;
+}
+
+/// At the exit of a call, makes the thread enter it again when it goes on; the result has taken the place of its first
+/// argument.
+pub(crate) fn enter_again(registers: &mut libc::user_regs_struct, _number: u64, first: u64) {
+    // `svc` has four bytes; the number is still in its register.
+    registers.pc -= 4;
+    registers.regs[0] = first;
 }

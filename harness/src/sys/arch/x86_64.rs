@@ -24,6 +24,11 @@ pub(crate) const UTIME: i64 = libc::SYS_utime;
 pub(crate) const UTIMES: i64 = libc::SYS_utimes;
 pub(crate) const FUTIMESAT: i64 = libc::SYS_futimesat;
 pub(crate) const DUP2: i64 = libc::SYS_dup2;
+pub(crate) const STAT: i64 = libc::SYS_stat;
+pub(crate) const LSTAT: i64 = libc::SYS_lstat;
+pub(crate) const NEWFSTATAT: i64 = libc::SYS_newfstatat;
+pub(crate) const READLINK: i64 = libc::SYS_readlink;
+pub(crate) const GETDENTS: i64 = libc::SYS_getdents;
 pub(crate) const VFORK: i64 = libc::SYS_vfork;
 pub(crate) const POLL: i64 = libc::SYS_poll;
 pub(crate) const EPOLL_WAIT: i64 = libc::SYS_epoll_wait;
@@ -48,4 +53,12 @@ pub(crate) fn set_argument(registers: &mut libc::user_regs_struct, index: usize,
         _ => &mut registers.r9,
     };
     *slot = value;
+}
+
+/// At the exit of a call, makes the thread enter it again when it goes on; of its arguments only the result's register can
+/// have changed, which is none here.
+pub(crate) fn enter_again(registers: &mut libc::user_regs_struct, number: u64, _first: u64) {
+    // `syscall` has two bytes.
+    registers.rip -= 2;
+    registers.rax = number;
 }

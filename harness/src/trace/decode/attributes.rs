@@ -16,15 +16,15 @@ const LONGEST_NAME: usize = 256;
 const LARGEST_VALUE: usize = 65536;
 
 /// What the call is about: a path, or a descriptor.
-enum At {
+pub(super) enum At {
     Path { folder: i32, path: u64, follow: bool },
     Descriptor(i32),
 }
 
 /// A watched object whose attributes change.
-struct Object {
-    path: PathBuf,
-    file: Option<FileId>,
+pub(super) struct Object {
+    pub(super) path: PathBuf,
+    pub(super) file: Option<FileId>,
     reach: Reach,
 }
 
@@ -42,7 +42,7 @@ impl Object {
     }
 }
 
-fn object(ask: &Ask<'_>, at: At) -> Option<Object> {
+pub(super) fn object(ask: &Ask<'_>, at: At) -> Option<Object> {
     let fd = match at {
         At::Descriptor(fd) => fd,
         At::Path { folder, path, follow } => match ask.view().resolve_at(folder, path, follow) {
@@ -79,7 +79,7 @@ fn object(ask: &Ask<'_>, at: At) -> Option<Object> {
 }
 
 /// A path that can be empty or null, which with some flags means the descriptor itself.
-fn path_or_descriptor(ask: &Ask<'_>, flags: i32) -> At {
+pub(super) fn path_or_descriptor(ask: &Ask<'_>, flags: i32) -> At {
     let (folder, path) = (ask.int(0), ask.args[1]);
     let empty = path == 0 || ask.view().path_at(path).is_some_and(|path| path == Path::new(""));
     if empty && (path == 0 || flags & libc::AT_EMPTY_PATH != 0) && folder != HERE {
@@ -88,7 +88,7 @@ fn path_or_descriptor(ask: &Ask<'_>, flags: i32) -> At {
     At::Path { folder, path, follow: flags & libc::AT_SYMLINK_NOFOLLOW == 0 }
 }
 
-fn plain_path(ask: &Ask<'_>, follow: bool) -> At {
+pub(super) fn plain_path(ask: &Ask<'_>, follow: bool) -> At {
     At::Path { folder: HERE, path: ask.args[0], follow }
 }
 

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use nix::sys::stat::FileStat;
 
+use crate::op::touch::{Access, Object};
 use crate::op::{Data, FileId, OpKind, What};
 use crate::recording::Spool;
 use crate::sys::memory;
@@ -94,6 +95,7 @@ pub(super) fn copy(ask: &Ask<'_>) -> Option<Pending> {
     let asked = flow.len.unwrap_or(to_source_end);
     let sync = own_sync(target.flags, 0);
     let at = path.clone();
+    let looks = read.as_ref().and_then(looks_at);
     let write = move |data| OpKind::Write { file, path: at, offset, data, append };
     let preview = write.clone()(Data::default());
     let then = move |returned: Returned, world: &mut World| {
@@ -120,6 +122,7 @@ pub(super) fn copy(ask: &Ask<'_>) -> Option<Pending> {
     let pending = Pending::op(ask, Some(ask.world.path(file)), Some(preview), then);
     // Out of a pipe it waits for who fills it.
     let waits = source.is_none_or(|stat| kind(&stat) != libc::S_IFREG);
+    let pending = pending.touching(looks);
     Some(if waits { pending.free() } else { pending })
 }
 
@@ -130,6 +133,14 @@ fn read_by(ask: &Ask<'_>, flow: &Flow) -> Option<Done> {
     }
     let file = ask.world.file_at(ask.tid, flow.from)?;
     Some(Done::Event(What::Read { file, path: ask.world.path(file) }))
+}
+
+/// What a read touches.
+fn looks_at(read: &Done) -> Option<Access> {
+    match read {
+        Done::Event(What::Read { file, .. }) => Some(Access::look(Object::Content(*file))),
+        _ => None,
+    }
 }
 
 /// Reads from the file behind a descriptor of a program, without touching the descriptor's position.
@@ -158,6 +169,7 @@ fn copy_out(ask: &Ask<'_>, flow: Flow, to: &FileStat, read: Option<Done>) -> Opt
     let source = descriptor(ask.tid, flow.from)?;
     let is_file = kind(&source.stat) == libc::S_IFREG;
     let offset = flow.from_offset.unwrap_or(source.position);
+    let looks = read.as_ref().and_then(looks_at);
     let pending = Pending::event(ask, move |returned, world| {
         let Ok(count) = u64::try_from(returned.value) else {
             return Vec::new();
@@ -172,7 +184,7 @@ fn copy_out(ask: &Ask<'_>, flow: Flow, to: &FileStat, read: Option<Done>) -> Opt
         });
         read.into_iter().chain(output).collect()
     });
-    Some(pending.free())
+    Some(pending.touching(looks).free())
 }
 
 fn unknown_request(ask: &Ask<'_>) -> Option<Pending> {
@@ -226,10 +238,17 @@ pub(super) fn mmap(ask: &Ask<'_>) -> Option<Pending> {
     if !(may_change || reads) {
         return None;
     }
-    Some(Pending::event(ask, move |returned, world: &mut World| {
+    let hides = flags & libc::MAP_SHARED != 0 && ask.world.steps;
+    let look = reads.then(|| Access::look(Object::Content(file)));
+    let pending = Pending::event(ask, move |returned, world: &mut World| {
         let mut done = Vec::new();
         if (-4095..0).contains(&returned.value) {
             return done;
+        }
+        if hides {
+            let what =
+                "mapped into memory: in what order it is read and written there was not seen";
+            done.push(Done::Gap { what: what.into(), path: Some(path.clone()) });
         }
         if reads {
             done.push(Done::Event(What::Read { file, path: path.clone() }));
@@ -238,7 +257,8 @@ pub(super) fn mmap(ask: &Ask<'_>) -> Option<Pending> {
             done.push(Done::Gap { what, path: Some(path) });
         }
         done
-    }))
+    });
+    Some(pending.touching(look))
 }
 
 /// `fsync` and its relatives.

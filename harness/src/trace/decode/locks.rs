@@ -3,7 +3,8 @@
 use crate::op::{LockAction, LockFamily, OpKind};
 use crate::sys::memory;
 use crate::trace::calls::Call;
-use crate::trace::decode::{Ask, Pending};
+use crate::trace::decode::{Ask, Pending, WithoutWait};
+use crate::trace::released::Lock;
 use crate::trace::resolve::{inode, stat_fd};
 use crate::trace::world::Done;
 
@@ -31,7 +32,37 @@ pub(super) fn decode(ask: &Ask<'_>) -> Option<Pending> {
         OpKind::Lock { file, path: path.clone(), family: request.family, action: request.action };
     let pending =
         Pending::op(ask, Some(path), Some(kind.clone()), move |_, _| vec![Done::Op(kind)]);
+    if request.waits && ask.world.steps {
+        // Tried, and tried again when somebody has let it go: then who waits for whom is known.
+        let value = match ask.call {
+            Call::Flock => ask.int(1) | libc::LOCK_NB,
+            _ if ask.int(1) == libc::F_SETLKW => libc::F_SETLK,
+            _ => libc::F_OFD_SETLK,
+        };
+        let wants = range(ask).map(|range| Lock {
+            file,
+            family: request.family,
+            exclusive: request.action == LockAction::Exclusive,
+            range,
+        });
+        let without_wait = WithoutWait { argument: 1, value: value as u64, wants };
+        return Some(Pending { without_wait: Some(without_wait), ..pending });
+    }
     Some(Pending { alone: !request.waits, may_wait: request.waits, ..pending })
+}
+
+/// The first and the last byte of a lock, where they are told from the beginning of the file.
+fn range(ask: &Ask<'_>) -> Option<(u64, u64)> {
+    if ask.call == Call::Flock {
+        return Some((0, u64::MAX));
+    }
+    // struct flock: type, whence (16 bits each), start, length (64 bits each); a length of 0 goes on for ever.
+    let whence = i16::from_ne_bytes(memory::read_array(ask.tid, ask.args[2] + 2)?);
+    let start = memory::read_u64(ask.tid, ask.args[2] + 8)?;
+    let len = memory::read_u64(ask.tid, ask.args[2] + 16)?;
+    let is_plain = i32::from(whence) == libc::SEEK_SET && len.cast_signed() >= 0;
+    let last = if len == 0 { u64::MAX } else { start.checked_add(len - 1)? };
+    is_plain.then_some((start, last))
 }
 
 fn flock(operation: i32) -> Option<Request> {

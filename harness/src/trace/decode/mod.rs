@@ -6,14 +6,18 @@
 
 use std::path::PathBuf;
 
+use crate::op::touch::Access;
 use crate::op::{OpKind, What};
+use crate::sys::ptrace::Entry;
 use crate::trace::calls::Call;
+use crate::trace::released::Lock;
 use crate::trace::resolve::View;
 use crate::trace::world::{Done, World};
 
 mod attributes;
 mod data;
 mod locks;
+mod looks;
 mod names;
 mod open;
 mod write;
@@ -44,6 +48,17 @@ pub(super) struct Returned {
     pub(super) value: i64,
 }
 
+/// A lock that a call waits for, and how the call is made one that does not.
+#[derive(Debug)]
+pub(super) struct WithoutWait {
+    /// The argument that says that it waits.
+    pub(super) argument: usize,
+    /// What is there for a call that does not.
+    pub(super) value: u64,
+    /// The lock, where its range is known.
+    pub(super) wants: Option<Lock>,
+}
+
 type Then = Box<dyn FnOnce(Returned, &mut World) -> Vec<Done>>;
 
 /// A call that concerns what is watched, between its entry and its exit.
@@ -56,6 +71,12 @@ pub(super) struct Pending {
     pub(super) may_wait: bool,
     /// That it fails is an event.
     pub(super) tells_failure: bool,
+    /// What it touches beside what its op says.
+    pub(super) touches: Vec<Access>,
+    /// It takes a lock and waits for it: how it is tried without.
+    pub(super) without_wait: Option<WithoutWait>,
+    /// The call as it was made, where the lab has made it another.
+    pub(super) entry: Option<Entry>,
     /// The op that it will be, as far as one can tell.
     pub(super) preview: Option<OpKind>,
     /// The file, for what cannot be told by an op.
@@ -88,6 +109,9 @@ impl Pending {
             alone,
             may_wait,
             tells_failure,
+            touches: Vec::new(),
+            without_wait: None,
+            entry: None,
             preview,
             path,
             restore: None,
@@ -114,6 +138,12 @@ impl Pending {
         then: impl FnOnce(Returned, &mut World) -> Vec<Done> + 'static,
     ) -> Pending {
         Pending { tells_failure: false, ..Pending::op(ask, None, None, then) }
+    }
+
+    /// It touches this as well.
+    fn touching(mut self, accesses: impl IntoIterator<Item = Access>) -> Pending {
+        self.touches.extend(accesses);
+        self
     }
 
     /// It may block for as long as it likes, so nobody waits for it.
@@ -147,7 +177,21 @@ impl<'a> Ask<'a> {
             Call::Open | Call::Creat | Call::Openat | Call::Openat2 | Call::OpenByHandleAt => {
                 open::decode(self)
             }
-            Call::Access | Call::Faccessat | Call::Faccessat2 => open::mark(self),
+            Call::Access | Call::Faccessat | Call::Faccessat2 => {
+                open::mark(self).or_else(|| self.world.steps.then(|| looks::access(self))?)
+            }
+            Call::Stat
+            | Call::Lstat
+            | Call::Fstat
+            | Call::Newfstatat
+            | Call::Statx
+            | Call::Readlink
+            | Call::Readlinkat
+            | Call::Getdents
+            | Call::Getdents64
+            | Call::Lseek => looks::decode(self),
+            Call::Kill if self.world.steps => looks::decode(self),
+            Call::Nanosleep | Call::ClockNanosleep => None,
             Call::Read | Call::Readv | Call::Pread64 | Call::Preadv | Call::Preadv2 => {
                 open::read(self)
             }

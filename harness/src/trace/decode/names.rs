@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use nix::sys::stat::FileStat;
 
+use crate::op::touch::{Access, Object};
 use crate::op::{FileId, OpKind};
 use crate::sys::memory;
 use crate::trace::calls::Call;
@@ -37,16 +38,22 @@ pub(super) fn rename(ask: &Ask<'_>) -> Option<Pending> {
         (Some(from), Some(to)) => Some(rename_within(ask, &from, &to, flags)),
         (Some(from), None) => {
             let path = from.path.clone();
-            Some(Pending::op(ask, Some(path.clone()), None, move |_, world| {
+            let change = Access::change(Object::Entry(path.clone()));
+            let pending = Pending::op(ask, Some(path.clone()), None, move |_, world| {
                 world.names.forget_below(&path);
                 gap("moved out of the watched folder", path)
-            }))
+            });
+            Some(pending.touching([change]))
         }
-        (None, Some(to)) => Some(Pending::op(ask, Some(to.path.clone()), None, move |_, world| {
-            world.names.forget_below(&to.path);
-            world.scan(&to.reachable(), &to.path);
-            gap("moved into the watched folder", to.path)
-        })),
+        (None, Some(to)) => {
+            let change = Access::change(Object::Entry(to.path.clone()));
+            let pending = Pending::op(ask, Some(to.path.clone()), None, move |_, world| {
+                world.names.forget_below(&to.path);
+                world.scan(&to.reachable(), &to.path);
+                gap("moved into the watched folder", to.path)
+            });
+            Some(pending.touching([change]))
+        }
         (None, None) => None,
     }
 }
@@ -106,10 +113,14 @@ pub(super) fn link(ask: &Ask<'_>) -> Option<Pending> {
         (Some((_, path)), None) => Some(Pending::op(ask, Some(path.clone()), None, |_, _| {
             gap("got a name outside of the watched folder", path)
         })),
-        (None, Some(to)) => Some(Pending::op(ask, Some(to.path.clone()), None, move |_, world| {
-            world.scan(&to.reachable(), &to.path);
-            gap("a file from outside of the watched folder got a name in it", to.path)
-        })),
+        (None, Some(to)) => {
+            let change = Access::change(Object::Entry(to.path.clone()));
+            let pending = Pending::op(ask, Some(to.path.clone()), None, move |_, world| {
+                world.scan(&to.reachable(), &to.path);
+                gap("a file from outside of the watched folder got a name in it", to.path)
+            });
+            Some(pending.touching([change]))
+        }
         (None, None) => None,
     }
 }

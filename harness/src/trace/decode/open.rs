@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use crate::op::touch::{Access, Object};
 use crate::op::{FileId, OpKind, What};
 use crate::sys::memory;
 use crate::trace::calls::{Call, OPEN_WRITES};
@@ -85,13 +86,25 @@ pub(super) fn decode(ask: &Ask<'_>) -> Option<Pending> {
 fn named(ask: &Ask<'_>, request: &Request, target: Target, writes: bool) -> Option<Pending> {
     match target.stat {
         // Opening a pipe can wait for the other side; folders and devices hold nothing that the log could lose.
-        Some(stat) if kind(&stat) != libc::S_IFREG => None,
+        Some(stat) if kind(&stat) != libc::S_IFREG => looked_up(ask, target.path),
         Some(stat) => {
-            Some(existing(ask, request, target.path, ask.world.names.by_inode(inode(&stat))))
+            let look = Access::look(Object::Entry(target.path.clone()));
+            let file = ask.world.names.by_inode(inode(&stat));
+            Some(existing(ask, request, target.path, file).touching([look]))
         }
-        None if writes => Some(missing(ask, request, target.path)),
-        None => None,
+        None if writes => {
+            let look = Access::look(Object::Entry(target.path.clone()));
+            Some(missing(ask, request, target.path).touching([look]))
+        }
+        None => looked_up(ask, target.path),
     }
+}
+
+/// A name was looked up, and nothing else is of interest.
+fn looked_up(ask: &Ask<'_>, path: PathBuf) -> Option<Pending> {
+    let look = Access::look(Object::Entry(path.clone()));
+    let pending = Pending { path: Some(path), ..Pending::event(ask, |_, _| Vec::new()).free() };
+    ask.world.steps.then(|| pending.touching([look]))
 }
 
 fn existing(ask: &Ask<'_>, request: &Request, path: PathBuf, file: Option<FileId>) -> Pending {
@@ -223,17 +236,21 @@ pub(super) fn mark(ask: &Ask<'_>) -> Option<Pending> {
 pub(super) fn read(ask: &Ask<'_>) -> Option<Pending> {
     let file = ask.world.file_at(ask.tid, ask.int(0))?;
     let path = ask.world.path(file);
-    Some(Pending::event(ask, move |returned, _| {
+    let at = Some(path.clone());
+    let pending = Pending::event(ask, move |returned, _| {
         if returned.value < 0 {
             return Vec::new();
         }
         vec![Done::Event(What::Read { file, path })]
-    }))
+    });
+    Some(Pending { path: at, ..pending }.touching([Access::look(Object::Content(file))]))
 }
 
-/// `close` and all that closes on the way, where it could be the last descriptor that is open for writing.
+/// `close` and all that closes on the way, where it could be the last descriptor that is open for writing, or could let a
+/// lock go.
 pub(super) fn close(ask: &Ask<'_>) -> Option<Pending> {
-    if ask.world.writable.is_empty() {
+    let locks = ask.world.steps && !ask.world.locked.is_empty();
+    if ask.world.writable.is_empty() && !locks {
         return None;
     }
     let closing = match ask.call {
@@ -245,12 +262,18 @@ pub(super) fn close(ask: &Ask<'_>) -> Option<Pending> {
         _ if ask.int(0) == ask.int(1) => return None,
         _ => Some(ask.int(1)),
     };
+    let mut touches = Vec::new();
     if let Some(fd) = closing {
         let file = ask.world.file_at(ask.tid, fd)?;
-        if !ask.world.writable.contains(&file) {
+        touches.extend(ask.world.lets_go(ask.process, |locked| locked == file));
+        if !ask.world.writable.contains(&file) && touches.is_empty() {
             return None;
         }
+    } else {
+        touches.extend(ask.world.lets_go(ask.process, |_| true));
     }
     // Even a failed close has closed the descriptor.
-    Some(Pending::event(ask, |_, _| vec![Done::Sweep]))
+    let path =
+        closing.and_then(|fd| ask.world.file_at(ask.tid, fd)).map(|file| ask.world.path(file));
+    Some(Pending { path, ..Pending::event(ask, |_, _| vec![Done::Sweep]) }.touching(touches))
 }

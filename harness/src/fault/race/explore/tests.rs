@@ -1,0 +1,230 @@
+//! The reduction is held against all schedules of small random programs.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::op::FileId;
+use crate::op::touch::{Access, Object, Waits};
+
+/// A step of a small program with one register.
+#[derive(Debug, Clone, Copy)]
+enum Step {
+    /// Variable to register.
+    Read(u32),
+    /// Register plus a number to variable.
+    Write(u32, i32),
+    /// Waits until it is free.
+    Lock(u32),
+    /// One to the register where it was free, zero where not.
+    TryLock(u32),
+    Unlock(u32),
+    /// Ends where the register is zero.
+    Unless,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+struct World {
+    variables: BTreeMap<u32, i32>,
+    locks: BTreeMap<u32, Side>,
+    at: Vec<usize>,
+    registers: Vec<i32>,
+}
+
+struct System(Vec<Vec<Step>>);
+
+impl System {
+    fn begin(&self) -> World {
+        let count = self.0.len();
+        World {
+            variables: BTreeMap::new(),
+            locks: BTreeMap::new(),
+            at: vec![0; count],
+            registers: vec![0; count],
+        }
+    }
+
+    fn touch(&self, world: &World, side: Side) -> Option<Touch> {
+        let content = |variable| Object::Content(FileId(variable));
+        let lock = |lock| Access::change(Object::Lock(FileId(lock)));
+        Some(match *self.0[side].get(world.at[side])? {
+            Step::Read(variable) => Touch::new(vec![Access::look(content(variable))], Waits::Never),
+            Step::Write(variable, _) => {
+                Touch::new(vec![Access::change(content(variable))], Waits::Never)
+            }
+            Step::Lock(name) => Touch::new(vec![lock(name)], Waits::ForLock),
+            Step::TryLock(name) => Touch::new(vec![lock(name)], Waits::Never),
+            Step::Unlock(name) if world.locks.get(&name) == Some(&side) => {
+                Touch::new(vec![lock(name)], Waits::LetsGo)
+            }
+            Step::Unlock(_) => Touch::default(),
+            Step::Unless => Touch::default(),
+        })
+    }
+
+    fn moment(&self, world: &World) -> Moment {
+        let next: Vec<_> = (0..self.0.len()).map(|side| self.touch(world, side)).collect();
+        let can = |side: &Side| match self.0[*side].get(world.at[*side]) {
+            Some(Step::Lock(name)) => !world.locks.contains_key(name),
+            step => step.is_some(),
+        };
+        Moment { enabled: (0..self.0.len()).filter(can).collect(), next }
+    }
+
+    fn step(&self, world: &mut World, side: Side) {
+        let step = self.0[side][world.at[side]];
+        world.at[side] += 1;
+        match step {
+            Step::Read(variable) => {
+                world.registers[side] = world.variables.get(&variable).copied().unwrap_or(0);
+            }
+            Step::Write(variable, plus) => {
+                world.variables.insert(variable, world.registers[side] + plus);
+            }
+            Step::Lock(name) => _ = world.locks.insert(name, side),
+            Step::TryLock(name) => {
+                world.registers[side] = i32::from(!world.locks.contains_key(&name));
+                world.locks.entry(name).or_insert(side);
+            }
+            Step::Unlock(name) => {
+                if world.locks.get(&name) == Some(&side) {
+                    world.locks.remove(&name);
+                }
+            }
+            Step::Unless if world.registers[side] == 0 => world.at[side] = self.0[side].len(),
+            Step::Unless => {}
+        }
+    }
+
+    /// Where every schedule within the bound ends, and how many there are.
+    fn all(&self, bound: Option<u32>) -> (BTreeSet<World>, u64) {
+        let (mut ends, mut count) = (BTreeSet::new(), 0);
+        let mut open = vec![(self.begin(), None, 0)];
+        while let Some((world, last, spent)) = open.pop() {
+            let enabled = self.moment(&world).enabled;
+            if enabled.is_empty() {
+                ends.insert(world);
+                count += 1;
+                continue;
+            }
+            for side in enabled.iter() {
+                let leaves = last.is_some_and(|last| last != side && enabled.has(last));
+                let spent = spent + u32::from(leaves);
+                if bound.is_none_or(|bound| spent <= bound) {
+                    let mut world = world.clone();
+                    self.step(&mut world, side);
+                    open.push((world, Some(side), spent));
+                }
+            }
+        }
+        (ends, count)
+    }
+
+    /// The same by the reduction, with so many runs under way at once.
+    fn reduced(&self, bound: Option<u32>, at_once: usize) -> (BTreeSet<World>, Counts) {
+        let mut exploration = Exploration::new(bound);
+        let mut ends = BTreeSet::new();
+        let mut under_way = std::collections::VecDeque::new();
+        loop {
+            while under_way.len() < at_once
+                && let Some(walk) = exploration.claim()
+            {
+                under_way.push_back(walk);
+            }
+            let Some(mut walk) = under_way.pop_front() else { break };
+            let mut world = self.begin();
+            let (last, is_known) = loop {
+                let moment = self.moment(&world);
+                if moment.enabled.is_empty() {
+                    break (moment, false);
+                }
+                match walk.choose(moment.clone()) {
+                    Choice::Go(side) => self.step(&mut world, side),
+                    Choice::Known => break (moment, true),
+                    Choice::Departed => panic!("programs are the same each time"),
+                }
+            };
+            exploration.finish(walk, last, is_known);
+            if !is_known {
+                ends.insert(world);
+            }
+        }
+        (ends, exploration.counts())
+    }
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        3 => (0..3u32).prop_map(Step::Read),
+        3 => (0..3u32, 0..4).prop_map(|(variable, plus)| Step::Write(variable, plus)),
+        1 => (0..2u32).prop_map(Step::Lock),
+        1 => (0..2u32).prop_map(Step::TryLock),
+        2 => (0..2u32).prop_map(Step::Unlock),
+        1 => Just(Step::Unless),
+    ]
+}
+
+fn systems(sides: std::ops::RangeInclusive<usize>, steps: usize) -> impl Strategy<Value = System> {
+    let program = prop::collection::vec(step(), 1..=steps);
+    prop::collection::vec(program, sides).prop_map(System)
+}
+
+impl std::fmt::Debug for System {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+fn config(cases: u32) -> ProptestConfig {
+    ProptestConfig { failure_persistence: None, cases, ..ProptestConfig::default() }
+}
+
+proptest! {
+    #![proptest_config(config(800))]
+
+    #[test]
+    fn two_programs_end_everywhere_where_they_can(system in systems(2..=2, 6), at_once in 1..4usize) {
+        for bound in [None, Some(0), Some(1), Some(2)] {
+            let (ends, count) = system.all(bound);
+            let (reduced, counts) = system.reduced(bound, at_once);
+            prop_assert_eq!(&reduced, &ends, "{:?}", bound);
+            prop_assert!(bound.is_some() || counts.runs <= count);
+            prop_assert_eq!(counts.left, 0);
+        }
+    }
+
+    #[test]
+    fn three_programs_end_everywhere_where_they_can(system in systems(3..=3, 4), at_once in 1..4usize) {
+        for bound in [None, Some(0), Some(1), Some(2)] {
+            let (ends, count) = system.all(bound);
+            let (reduced, counts) = system.reduced(bound, at_once);
+            prop_assert_eq!(&reduced, &ends, "{:?}", bound);
+            prop_assert!(bound.is_some() || counts.runs <= count);
+        }
+    }
+}
+
+/// Programs that have nothing in common need one run; without the reduction these have 252.
+#[test]
+fn what_commutes_is_run_once() {
+    let system = System(vec![vec![Step::Write(0, 1); 5], vec![Step::Write(1, 1); 5]]);
+    assert_eq!(system.all(None).1, 252);
+    let (_, counts) = system.reduced(None, 1);
+    assert_eq!((counts.runs, counts.known), (1, 0));
+}
+
+/// Under one lock there is one order of whole programs or the other.
+#[test]
+fn a_lock_leaves_two_orders() {
+    let program = vec![Step::Lock(0), Step::Read(0), Step::Write(0, 1), Step::Unlock(0)];
+    let system = System(vec![program.clone(), program]);
+    let (ends, counts) = system.reduced(None, 1);
+    assert_eq!((ends.len(), counts.runs), (2, 2));
+}
+
+#[test]
+fn interleavings_are_counted() {
+    assert!((interleavings(&[5, 5]) - 252f64.log10()).abs() < 1e-9);
+    assert_eq!(interleavings(&[7]), 0.0);
+}

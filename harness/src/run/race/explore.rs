@@ -1,0 +1,250 @@
+//! Runs every schedule that matters, several at once, and what is beyond the budget by chance.
+
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+
+use super::super::LabError;
+use super::super::stage::Stage;
+use super::outcome::{self, Ran};
+use super::*;
+use crate::fault::race::explore::Exploration;
+use crate::fault::race::random::{Priorities, chance};
+use crate::interrupt::is_requested;
+
+/// Of the budget, so large a part goes into schedules by chance where the exploration does not end within it.
+const BY_CHANCE: usize = 4;
+
+/// All runs of an exploration.
+#[derive(Debug)]
+pub(super) struct Explored {
+    pub(super) runs: Vec<Ran>,
+    counts: Counts,
+    /// Runs by chance, and about how many steps each has.
+    by_chance: Option<(usize, usize)>,
+    /// How many steps each program made in the first run.
+    steps: Vec<usize>,
+    /// Runs that did not do what they had done before.
+    departed: usize,
+}
+
+struct Shared {
+    exploration: Exploration,
+    under_way: usize,
+    begun: usize,
+    runs: Vec<Ran>,
+    failed: bool,
+}
+
+/// Explores within the fault's bounds.
+///
+/// # Errors
+///
+/// As [`Stage::run`]: the first.
+pub(super) fn explore(
+    stage: &Stage<'_>,
+    before: &Tree,
+    fault: &RaceFault,
+    jobs: usize,
+    contested: &mut Contested,
+) -> Result<Explored, LabError> {
+    // Where a run changes something else than those before, it begins again: others may have looked at that unseen.
+    loop {
+        let explored = explore_knowing(stage, before, fault, jobs, contested)?;
+        let learnt = explored.runs.iter().map(|ran| contested.learn(&ran.changed));
+        if learnt.filter(|is_new| *is_new).count() == 0 || is_requested() {
+            return Ok(explored);
+        }
+    }
+}
+
+fn explore_knowing(
+    stage: &Stage<'_>,
+    before: &Tree,
+    fault: &RaceFault,
+    jobs: usize,
+    contested: &Contested,
+) -> Result<Explored, LabError> {
+    let shared = Mutex::new(Shared {
+        exploration: Exploration::new(fault.preemptions),
+        under_way: 0,
+        begun: 0,
+        runs: Vec::new(),
+        failed: false,
+    });
+    let changed = Condvar::new();
+    let progress = &stage.settings().progress;
+    on_each(stage, jobs, |stage| work(stage, before, fault, contested, &shared, &changed))?;
+    let Shared { exploration, mut runs, .. } =
+        shared.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let counts = exploration.counts();
+    let steps: Vec<usize> = (0..fault.processes.len())
+        .map(|side| {
+            let made = runs.first().map_or(&[][..], |ran| &ran.made);
+            made.iter().filter(|made| made.taken.side == side).count()
+        })
+        .collect();
+    let mut by_chance = None;
+    if counts.left > 0 && !is_requested() {
+        let count = (fault.schedules / BY_CHANCE).max(1);
+        let length: usize = steps.iter().sum();
+        by_chance = Some((count, length));
+        progress.plan(count);
+        let next = std::sync::atomic::AtomicUsize::new(0);
+        let found = Mutex::new(Vec::new());
+        let depth = fault.preemptions.unwrap_or(2) + 1;
+        on_each(stage, jobs, |stage| {
+            loop {
+                let number = next.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+                if number >= count || is_requested() {
+                    return Ok(());
+                }
+                let seed = fault.seed.wrapping_add(number as u64);
+                let drawn = Priorities::draw(seed, fault.processes.len(), length, depth);
+                let guide = Guide::Priorities(drawn);
+                let ran = outcome::run(stage, before, &fault.processes, guide, contested)?;
+                progress.done();
+                found.lock().unwrap_or_else(PoisonError::into_inner).push(ran);
+            }
+        })?;
+        runs.extend(found.into_inner().unwrap_or_else(PoisonError::into_inner));
+    }
+    let departed =
+        runs.iter().filter(|ran| matches!(ran.outcome.ending, Ending::Departed(_))).count();
+    Ok(Explored { runs, counts, by_chance, steps, departed })
+}
+
+/// Does the same on as many stages as may be used at once.
+pub(super) fn on_each(
+    stage: &Stage<'_>,
+    jobs: usize,
+    work: impl Fn(&Stage<'_>) -> Result<(), LabError> + Sync,
+) -> Result<(), LabError> {
+    let jobs = if stage.has_fixed_place() { jobs.max(1) } else { 1 };
+    let like = stage.like();
+    std::thread::scope(|scope| {
+        let beside = |job: usize| {
+            let (like, work) = (&like, &work);
+            scope.spawn(move || work(&like.another(job)?))
+        };
+        let workers: Vec<_> = (1..jobs).map(beside).collect();
+        let own = work(stage);
+        let others = workers
+            .into_iter()
+            .map(|worker| worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+        std::iter::once(own).chain(others.collect::<Vec<_>>()).collect()
+    })
+}
+
+fn work(
+    stage: &Stage<'_>,
+    before: &Tree,
+    fault: &RaceFault,
+    contested: &Contested,
+    shared: &Mutex<Shared>,
+    changed: &Condvar,
+) -> Result<(), LabError> {
+    let lock =
+        || -> MutexGuard<'_, Shared> { shared.lock().unwrap_or_else(PoisonError::into_inner) };
+    let progress = &stage.settings().progress;
+    loop {
+        let walk = {
+            let mut state = lock();
+            loop {
+                let over = state.begun >= fault.schedules && state.exploration.counts().left > 0;
+                if state.failed || is_requested() || over {
+                    return Ok(());
+                }
+                if let Some(walk) = state.exploration.claim() {
+                    state.under_way += 1;
+                    state.begun += 1;
+                    break walk;
+                }
+                if state.under_way == 0 {
+                    return Ok(());
+                }
+                state = changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+            }
+        };
+        progress.plan(1);
+        let ran = outcome::run(stage, before, &fault.processes, Guide::Walk(walk), contested);
+        progress.done();
+        let mut state = lock();
+        state.under_way -= 1;
+        match ran {
+            Ok(mut ran) => {
+                let walked = ran.steer.take().and_then(crate::fault::race::steer::Steer::into_walk);
+                if let Some((walk, last, ending)) = walked {
+                    let is_known = ending == Ending::Known;
+                    if !matches!(ending, Ending::Departed(_)) {
+                        state.exploration.finish(walk, last, is_known);
+                    }
+                    if !is_known {
+                        state.runs.push(ran);
+                    }
+                }
+            }
+            Err(error) => {
+                state.failed = true;
+                changed.notify_all();
+                return Err(error);
+            }
+        }
+        changed.notify_all();
+    }
+}
+
+impl Explored {
+    /// What was explored, and what was not.
+    pub(super) fn told(&self, fault: &RaceFault) -> String {
+        let Counts { runs, known, beyond_bound, left } = self.counts;
+        let steps: Vec<String> = self.steps.iter().map(usize::to_string).collect();
+        let all = interleavings(&self.steps);
+        let all = if all < 6.0 {
+            thousands(10f64.powf(all).round() as usize)
+        } else {
+            format!("about 10^{all:.0}")
+        };
+        let name = if fault.name.is_empty() { String::new() } else { format!(" {}", fault.name) };
+        let mut text = format!(
+            "race{name}: {} of {all} interleavings of {} steps stand for all",
+            counted(runs as usize, "schedule"),
+            steps.join(" + "),
+        );
+        if let Some(bound) = fault.preemptions {
+            text += &format!(" with at most {}", counted(bound as usize, "preemption"));
+        }
+        if left > 0 {
+            text = format!(
+                "race{name}: {} were run, of {all} interleavings of {} steps; {} more orders were known to be due and were left",
+                counted(runs as usize, "schedule"),
+                steps.join(" + "),
+                thousands(left as usize),
+            );
+        }
+        if known > 0 {
+            text += &format!("; {} broken off as known", counted(known as usize, "run"));
+        }
+        if beyond_bound > 0 {
+            text += &format!(
+                "; {} beyond the bound (--preemptions all tries them)",
+                counted(beyond_bound as usize, "order")
+            );
+        }
+        if let Some((count, steps)) = self.by_chance {
+            let depth = fault.preemptions.unwrap_or(2) + 1;
+            let one = chance(fault.processes.len(), steps, depth);
+            let all = 1.0 - (1.0 - one).powf(count as f64);
+            text += &format!(
+                "; {} by chance from seed {}: a fault of depth {depth} is found with a probability of at least {all:.2e}",
+                counted(count, "schedule"),
+                fault.seed,
+            );
+        }
+        if self.departed > 0 {
+            text += &format!(
+                "; {} did not do what they had done before",
+                counted(self.departed, "run")
+            );
+        }
+        text
+    }
+}

@@ -1,0 +1,67 @@
+//! At each step of each schedule, who was to make it dies instead, and the others go on.
+
+use std::collections::HashSet;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use super::super::LabError;
+use super::super::stage::Stage;
+use super::explore::on_each;
+use super::outcome::{self, Ran};
+use super::*;
+use crate::interrupt::is_requested;
+
+/// A run for each place in these runs, as many as the fault's budget allows; and how many there are.
+///
+/// # Errors
+///
+/// As [`Stage::run`]: the first.
+pub(super) fn each(
+    stage: &Stage<'_>,
+    before: &Tree,
+    fault: &RaceFault,
+    runs: &[Ran],
+    jobs: usize,
+    contested: &Contested,
+) -> Result<(Vec<Ran>, String), LabError> {
+    let mut known: HashSet<(Vec<u8>, Side)> = HashSet::new();
+    let mut places = Vec::new();
+    let mut order: Vec<&Ran> = runs.iter().collect();
+    order.sort_by_key(|ran| ran.size());
+    for ran in order {
+        let sides: Vec<u8> = ran.made.iter().map(|made| made.taken.side as u8).collect();
+        let taken: Vec<Taken> = ran.made.iter().map(|made| made.taken.clone()).collect();
+        for (at, made) in ran.made.iter().enumerate() {
+            let side = made.taken.side;
+            if known.insert((sides[..at].to_vec(), side)) {
+                places.push(Schedule::of(&taken[..at], Some((at, side))));
+            }
+        }
+    }
+    let found = places.len();
+    places.truncate(fault.schedules);
+    let progress = &stage.settings().progress;
+    progress.plan(places.len());
+    let next = AtomicUsize::new(0);
+    let died = Mutex::new(Vec::new());
+    on_each(stage, jobs, |stage| {
+        loop {
+            let Some(place) = places.get(next.fetch_add(1, Ordering::Relaxed)) else {
+                return Ok(());
+            };
+            if is_requested() {
+                return Ok(());
+            }
+            let guide = Guide::Follow(Follow::new(place.clone()));
+            let ran = outcome::run(stage, before, &fault.processes, guide, contested)?;
+            progress.done();
+            died.lock().unwrap_or_else(PoisonError::into_inner).push(ran);
+        }
+    })?;
+    let note = format!(
+        "one dies: at {} of {} places in these schedules",
+        thousands(places.len()),
+        thousands(found)
+    );
+    Ok((died.into_inner().unwrap_or_else(PoisonError::into_inner), note))
+}

@@ -1,0 +1,160 @@
+//! One run of a race, and what it came to.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::super::LabError;
+use super::super::stage::Stage;
+use crate::fault::race::explore::Side;
+use crate::fault::race::schedule::{Schedule, Taken, letter};
+use crate::fault::race::steer::{Contested, Ending, Guide, Made, Steer};
+use crate::judge::{Image, told};
+use crate::op::What;
+use crate::recording::Trace;
+use crate::scenario::CommandLine;
+use crate::subject::{End, Exit};
+use crate::trace::Detail;
+use crate::tree::Tree;
+
+/// What a run came to: equal outcomes are one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Outcome {
+    /// The state files; numbers of processes in their names are told as `PID`.
+    pub(super) image: Image,
+    /// How each program ended, and what it printed.
+    pub(super) told: Vec<Image>,
+    /// The exits alone.
+    pub(super) exits: Vec<Exit>,
+    /// Which programs changed a state file.
+    pub(super) changed: Vec<bool>,
+    /// How the schedule ended.
+    pub(super) ending: Ending,
+    /// Who died, and before which step.
+    pub(super) died: Option<Side>,
+    /// What the tracer could not see.
+    pub(super) gap: Option<String>,
+}
+
+/// A run.
+#[derive(Debug)]
+pub(super) struct Ran {
+    /// What it came to.
+    pub(super) outcome: Outcome,
+    /// Its steps.
+    pub(super) made: Vec<Made>,
+    /// Who died, before which of them.
+    died: Option<(usize, Side)>,
+    /// What it changed.
+    pub(super) changed: Contested,
+    /// The tree that it left.
+    pub(super) after: Arc<Tree>,
+    ends: Vec<End>,
+    /// The guide, for who explores.
+    pub(super) steer: Option<Steer>,
+}
+
+impl Ran {
+    pub(super) fn schedule(&self) -> Schedule {
+        let taken: Vec<Taken> = self.made.iter().map(|made| made.taken.clone()).collect();
+        Schedule::of(&taken, self.died)
+    }
+
+    /// The less, the easier to read.
+    pub(super) fn size(&self) -> (usize, usize) {
+        let pairs = self.made.windows(2);
+        let switches = pairs.filter(|pair| pair[0].taken.side != pair[1].taken.side).count();
+        (switches, self.made.len())
+    }
+
+    /// What the programs said, each with its end.
+    pub(super) fn said(&self, names: &[String]) -> String {
+        let said = |(name, end): (&String, &End)| {
+            format!("{name}: {}\n{}", end.exit, super::super::cases::said(end))
+        };
+        names.iter().zip(&self.ends).map(said).collect()
+    }
+}
+
+/// Makes one run.
+///
+/// # Errors
+///
+/// As [`Stage::run`].
+pub(super) fn run(
+    stage: &Stage<'_>,
+    before: &Tree,
+    programs: &[(String, CommandLine)],
+    guide: Guide,
+    contested: &Contested,
+) -> Result<Ran, LabError> {
+    let commands: Vec<CommandLine> = programs.iter().map(|(_, command)| command.clone()).collect();
+    let mut steer = Steer::new(guide, commands.len(), contested.clone());
+    let (trace, after) = stage.run_with(&commands, before, Detail::Steps, &mut steer)?;
+    let names: Vec<&str> = programs.iter().map(|(name, _)| name.as_str()).collect();
+    let gap = trace.gaps.iter().find(|gap| gap.path.is_some()).map(|gap| {
+        let path = gap.path.as_deref().unwrap_or(std::path::Path::new(""));
+        format!("{}: {}", path.display(), gap.what)
+    });
+    let mut processes = Processes::default();
+    processes.add(&trace, |program| program);
+    let changed = super::super::overlap::changed_state(stage, before, &trace.events);
+    let outcome = Outcome {
+        image: processes.hidden_in(&stage.state.image(&after)),
+        told: names.iter().zip(&trace.ends).map(|(name, end)| told(name, end)).collect(),
+        exits: trace.ends.iter().map(|end| end.exit).collect(),
+        changed: (0..names.len()).map(|side| changed.contains(&side)).collect(),
+        ending: steer.ending.clone(),
+        died: steer.died.map(|(_, side)| side),
+        gap,
+    };
+    let made = steer.made.clone();
+    let died = steer.died;
+    let after = Arc::new(after);
+    let changed = steer.changed().clone();
+    Ok(Ran { outcome, made, died, changed, after, ends: trace.ends, steer: Some(steer) })
+}
+
+/// The processes of a run by their numbers, each with a name that it has in every run: `PIDa1` is the first of the first
+/// program.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Processes(Vec<(String, String)>);
+
+impl Processes {
+    /// Takes in the processes of a run; `side` tells which program is which.
+    pub(super) fn add(&mut self, trace: &Trace, side: impl Fn(usize) -> Side) {
+        for event in &trace.events {
+            let pid = match event.what {
+                What::Executed { .. } => event.actor.pid,
+                What::Spawned { child } => child,
+                _ => continue,
+            };
+            let pid = pid.to_string();
+            if self.0.iter().any(|(known, _)| *known == pid) {
+                continue;
+            }
+            let program = format!("PID{}", letter(side(event.actor.program)));
+            let before = self.0.iter().filter(|(_, name)| name.starts_with(&program)).count();
+            self.0.push((pid, format!("{program}{}", before + 1)));
+        }
+    }
+
+    /// Names of temporary files often hold a process id, which is another in each run.
+    pub(super) fn hidden_in(&self, image: &Image) -> Image {
+        let files = image.files.iter();
+        Image {
+            files: files.map(|(path, content)| (self.renamed(path), content.clone())).collect(),
+        }
+    }
+
+    fn renamed(&self, path: &Path) -> PathBuf {
+        let text = path.to_string_lossy();
+        let is_digit = |letter: char| letter.is_ascii_digit();
+        let numbers = text.split(|letter: char| !is_digit(letter)).filter(|part| !part.is_empty());
+        let known = |number: &str| self.0.iter().find(|(pid, _)| pid == number);
+        let mut renamed = text.clone().into_owned();
+        for (pid, name) in numbers.filter_map(known) {
+            renamed = renamed.replace(pid.as_str(), name);
+        }
+        renamed.into()
+    }
+}

@@ -1,0 +1,76 @@
+//! Calls that change nothing and show something of what is watched: of interest where every step is held.
+
+use crate::op::FileId;
+use crate::op::touch::{Access, Object};
+use crate::trace::calls::Call;
+use crate::trace::decode::attributes::{self, At};
+use crate::trace::decode::{Ask, Pending};
+use crate::trace::resolve::{kind, stat_fd};
+
+/// `stat` and its relatives, `readlink`, listing a folder, seeking by a file's size, and asking whether a process lives.
+pub(super) fn decode(ask: &Ask<'_>) -> Option<Pending> {
+    match ask.call {
+        Call::Getdents | Call::Getdents64 => listing(ask),
+        Call::Lseek => by_descriptor(ask, |file| vec![Access::look(Object::Content(file))]),
+        Call::Fstat => by_descriptor(ask, of_file),
+        Call::Kill => probe(ask),
+        _ => by_path(ask),
+    }
+}
+
+/// All that `stat` tells of a file.
+fn of_file(file: FileId) -> Vec<Access> {
+    vec![Access::look(Object::Content(file)), Access::look(Object::Attributes(file))]
+}
+
+fn look(ask: &Ask<'_>, path: std::path::PathBuf, accesses: Vec<Access>) -> Pending {
+    let pending = Pending::event(ask, |_, _| Vec::new());
+    Pending { path: Some(path), ..pending }.touching(accesses)
+}
+
+fn by_descriptor(ask: &Ask<'_>, accesses: impl Fn(FileId) -> Vec<Access>) -> Option<Pending> {
+    let file = ask.world.file_at(ask.tid, ask.int(0))?;
+    Some(look(ask, ask.world.path(file), accesses(file)))
+}
+
+fn by_path(ask: &Ask<'_>) -> Option<Pending> {
+    let at = match ask.call {
+        Call::Stat | Call::Access => attributes::plain_path(ask, true),
+        Call::Lstat | Call::Readlink => attributes::plain_path(ask, false),
+        Call::Statx => attributes::path_or_descriptor(ask, ask.int(2)),
+        Call::Readlinkat => At::Path { folder: ask.int(0), path: ask.args[1], follow: false },
+        // `faccessat` has no flags; the argument is whatever was in the register.
+        Call::Faccessat => At::Path { folder: ask.int(0), path: ask.args[1], follow: true },
+        _ => attributes::path_or_descriptor(ask, ask.int(3)),
+    };
+    let by_name = matches!(at, At::Path { .. });
+    let object = attributes::object(ask, at)?;
+    let mut accesses = object.file.map(of_file).unwrap_or_default();
+    if by_name || accesses.is_empty() {
+        accesses.push(Access::look(Object::Entry(object.path.clone())));
+    }
+    Some(look(ask, object.path, accesses))
+}
+
+/// `access` and its relatives where the path is no mark.
+pub(super) fn access(ask: &Ask<'_>) -> Option<Pending> {
+    by_path(ask)
+}
+
+fn listing(ask: &Ask<'_>) -> Option<Pending> {
+    let fd = ask.int(0);
+    let is_folder = stat_fd(ask.tid, fd).is_some_and(|stat| kind(&stat) == libc::S_IFDIR);
+    let path = ask.view().folder_of(fd).filter(|_| is_folder)?;
+    let accesses = vec![Access::look(Object::Listing(path.clone()))];
+    Some(look(ask, path, accesses))
+}
+
+/// `kill` with no signal: whether the first process of another program of the run is there.
+fn probe(ask: &Ask<'_>) -> Option<Pending> {
+    if ask.int(1) != 0 {
+        return None;
+    }
+    let program = ask.world.mains.iter().position(|main| *main == ask.int(0))?;
+    let pending = Pending::event(ask, |_, _| Vec::new());
+    Some(pending.touching(vec![Access::look(Object::Life(program))]))
+}

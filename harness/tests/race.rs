@@ -1,0 +1,92 @@
+//! Races: subjects that are known to lose something must be found out, by exploration alone, and the others left in peace.
+
+use std::collections::BTreeSet;
+
+use crashlab::judge::Word;
+use crashlab::run::{Case, ScenarioResult, Settings, race_alone};
+use crashlab::scenario::{CommandLine, FaultKind, RaceFault, Scenario};
+
+#[path = "race/explored.rs"]
+mod explored;
+#[path = "race/one_dies.rs"]
+mod one_dies;
+#[path = "race/waiting.rs"]
+mod waiting;
+
+/// Reads, adds one, and puts the new file in the old one's place. Each program has a temporary name of its own.
+const COUNTS: &str = "n=$(cat s); echo $((n + 1)) > t.$$; mv t.$$ s";
+
+/// A race of these lines of shell over `s`, which holds 5.
+struct Race {
+    scenario: Scenario,
+    fault: RaceFault,
+}
+
+impl Race {
+    fn of(lines: &[&str]) -> Race {
+        let shell =
+            |line: &&str| CommandLine::Argv(vec!["/bin/sh".into(), "-c".into(), (*line).into()]);
+        let names = ('a'..='z').map(String::from);
+        let fault = RaceFault::of(names.zip(lines.iter().map(shell)).collect());
+        let scenario = Scenario::new("race", &["/bin/sh", "-c", lines[0]], "s");
+        Race { scenario: scenario.setup("echo 5 > s"), fault }
+    }
+
+    fn twice(line: &str) -> Race {
+        Race::of(&[line, line])
+    }
+
+    fn with(mut self, change: impl FnOnce(&mut RaceFault)) -> Race {
+        change(&mut self.fault);
+        self
+    }
+
+    fn unbounded(self) -> Race {
+        self.with(|fault| fault.preemptions = None)
+    }
+
+    fn scenario(&self) -> Scenario {
+        self.scenario.clone().fault(FaultKind::Race(self.fault.clone()))
+    }
+
+    fn run(&self) -> Found {
+        let result = race_alone(&self.scenario(), &Settings::default(), None);
+        Found(result.unwrap_or_else(|error| panic!("{error}")))
+    }
+
+    fn case(&self, id: &str) -> Case {
+        let result = race_alone(&self.scenario(), &Settings::default(), Some(id));
+        result.unwrap_or_else(|error| panic!("{error}")).faults[0].cases[0].clone()
+    }
+}
+
+struct Found(ScenarioResult);
+
+impl Found {
+    fn cases(&self) -> &[Case] {
+        &self.0.faults[0].cases
+    }
+
+    fn words(&self) -> BTreeSet<Word> {
+        self.cases().iter().map(|case| case.verdict.word).collect()
+    }
+
+    /// The first case with this verdict: the one with the fewest switches.
+    fn first(&self, word: Word) -> &Case {
+        let found = self.cases().iter().find(|case| case.verdict.word == word);
+        found.unwrap_or_else(|| panic!("no {word}: {}", self.told()))
+    }
+
+    fn told(&self) -> String {
+        let why = self
+            .cases()
+            .iter()
+            .map(|case| format!("{} {}: {}", case.id, case.verdict.word, case.verdict.why));
+        why.collect::<BTreeSet<String>>().into_iter().collect::<Vec<_>>().join("\n")
+    }
+
+    #[track_caller]
+    fn is_only(&self, words: &[Word]) {
+        assert_eq!(self.words(), words.iter().copied().collect(), "{}", self.told());
+    }
+}

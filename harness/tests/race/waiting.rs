@@ -1,0 +1,68 @@
+//! Programs that wait for each other: the lab must neither hang with them nor take their waiting for an end.
+
+use super::*;
+
+/// A lock file with sleeps in between: the sleeps are over as soon as another can go on.
+#[test]
+fn a_retry_loop_lets_others_go_on() {
+    // One sleep alone, really slept, would be longer than the time limit of a run.
+    let line = format!("until (set -C; : > l) 2> /dev/null; do sleep 60; done; {COUNTS}; rm l");
+    Race::twice(&line).with(|fault| fault.preemptions = Some(1)).run().is_only(&[Word::Serial]);
+}
+
+#[test]
+fn locks_in_two_orders_are_a_deadlock() {
+    let one = format!("exec 8> k; exec 9> l; flock 8; flock 9; {COUNTS}");
+    let two = format!("exec 8> k; exec 9> l; flock 9; flock 8; {COUNTS}");
+    let found = Race::of(&[&one, &two]).run();
+    found.is_only(&[Word::Serial, Word::Hung]);
+    let why = &found.first(Word::Hung).verdict.why;
+    assert!(why.starts_with("nobody can go on: a stands before `flock l  exclusive`, and b has the lock; b stands before `flock k  exclusive`, and a has the lock"), "{why}");
+}
+
+/// Two lock files in two orders, each retried for ever.
+#[test]
+fn retry_loops_that_wait_for_each_other_are_found() {
+    let take = |name: &str| format!("until command : > {name}; do command :; done;");
+    let taking = |one: &str, two: &str| {
+        format!("set -C; {{ {} {} }} 2> /dev/null; set +C; {COUNTS}; rm k l", take(one), take(two))
+    };
+    let (one, two) = (taking("k", "l"), taking("l", "k"));
+    let found = Race::of(&[&one, &two]).run();
+    found.is_only(&[Word::Serial, Word::Hung]);
+    let why = &found.first(Word::Hung).verdict.why;
+    assert!(why.contains("a and b make the same steps over and over"), "{why}");
+}
+
+/// A pipe between two programs is none of the lab's files: who waits in it is recognised by its state.
+#[test]
+fn who_waits_in_a_pipe_is_not_waited_for() {
+    let reads = format!("read x < p; {COUNTS}");
+    let writes = format!("{COUNTS}; echo go > p");
+    let mut race = Race::of(&[&writes, &reads]);
+    // Alone, neither ends: the other side of the pipe is missing.
+    race.scenario = race.scenario.setup("mkfifo p");
+    let error = race_alone(&race.scenario(), &Settings::default(), None);
+    assert!(error.is_err(), "a program that does not end alone");
+    // With somebody on the other side from the start, they do.
+    let both = |line: &str| format!("exec 7<> p; {line}");
+    let race = Race::of(&[&both(&format!("{COUNTS}; echo go >&7")), &both(COUNTS)]);
+    let race = Race { scenario: race.scenario.setup("mkfifo p"), ..race };
+    let found = race.run();
+    assert!(found.words().contains(&Word::Lost), "{}", found.told());
+}
+
+/// Asking whether the holder of a lock lives is a step, and so is its end.
+#[test]
+fn whether_another_lives_is_part_of_the_order() {
+    let line = "
+        until (set -C; echo $$ > l) 2> /dev/null; do
+            kill -0 $(cat l) 2> /dev/null || rm -f l
+        done
+        n=$(cat s); echo $((n + 1)) > t.$$; mv t.$$ s";
+    // Nobody removes the lock file: who comes second finds that the first has ended, or waits until it has.
+    let found = Race::twice(line).run();
+    assert!(found.words().contains(&Word::Serial), "{}", found.told());
+    let drawn = found.cases().iter().flat_map(|case| &case.evidence.schedule);
+    assert!(found.words().len() == 1 || drawn.count() > 0, "{}", found.told());
+}
