@@ -30,13 +30,18 @@ fn settled_event(entries: &[Entry], now: Option<&str>) -> Option<Event> {
     for entry in later {
         match (&entry.event, &settled) {
             (Event::End(end), Event::End(ours))
-                if (end.pid, end.session) == (ours.pid, ours.session) =>
+                if is_of(end, ours.pid, ours.session, ours.claim) =>
             {
                 return None;
             }
             (Event::Resolve(made), Event::Resolve(ours)) if made == ours => return None,
             (Event::Start(start), _) => {
                 found_later = start.before.as_deref();
+                break;
+            }
+            // Of a session that had begun before ours was decided.
+            (Event::Decision(other), _) => {
+                found_later = other.before.as_deref();
                 break;
             }
             (Event::Resolving(made) | Event::Resolve(made), _) => {
@@ -47,6 +52,11 @@ fn settled_event(entries: &[Entry], now: Option<&str>) -> Option<Event> {
         }
     }
     (found_later == after).then_some(settled)
+}
+
+/// Whether an end is that of the session with this process, number and claim.
+fn is_of(end: &End, pid: u32, session: u64, claim: Option<u64>) -> bool {
+    (end.pid, end.session, end.claim) == (pid, session, claim)
 }
 
 /// One session, put together from its start and its end.
@@ -68,10 +78,13 @@ impl SessionRecord {
         matches!(&self.end, Some((_, end)) if end.choice != Ending::Failed)
     }
 
-    /// Whether it has no end because `holder`, who holds the lock now, is still at it.
-    pub fn runs(&self, holder: Option<Holder>) -> bool {
-        let is_holder = holder.is_some_and(|h| h.pid.is_none_or(|pid| pid == self.start.pid));
-        self.end.is_none() && is_holder
+    /// Whether it has no end because one of the `holders`, who work on the checkpoint now, is still at it.
+    pub fn runs(&self, holders: &[Holder]) -> bool {
+        let is_this = |holder: &Holder| match (holder.claim, self.start.claim) {
+            (None, None) => holder.pid.is_none_or(|pid| pid == self.start.pid),
+            (holder, ours) => holder == ours,
+        };
+        self.end.is_none() && holders.iter().any(is_this)
     }
 }
 
@@ -88,7 +101,7 @@ pub fn sessions(entries: &[Entry]) -> Vec<SessionRecord> {
             }),
             Event::End(end) => {
                 let open = sessions.iter_mut().rev().find(|s| {
-                    s.end.is_none() && s.start.pid == end.pid && s.start.session == end.session
+                    s.end.is_none() && is_of(end, s.start.pid, s.start.session, s.start.claim)
                 });
                 match open {
                     Some(session) => session.end = Some((entry.time, end.clone())),
@@ -99,6 +112,7 @@ pub fn sessions(entries: &[Entry]) -> Vec<SessionRecord> {
                         start: Start {
                             session: end.session,
                             pid: end.pid,
+                            claim: end.claim,
                             question: end.question.clone(),
                             before: end.before.clone(),
                         },
@@ -130,19 +144,19 @@ pub fn waiting_since(entries: &[Entry]) -> HashMap<&str, Timestamp> {
 }
 
 /// Sessions in a row, up to the last one, that worked `question` and did not get it recorded: each forces the next to ask again.
-/// A session that runs now, as the lock's holder tells, is not counted.
-pub fn forced_retries(
-    sessions: &[SessionRecord],
-    question: &str,
-    running: Option<Holder>,
-) -> usize {
-    let ended = match sessions.split_last() {
-        Some((last, before)) if last.runs(running) => before,
-        _ => sessions,
+/// A session that runs now, as the `holders` tell, is not counted. Where sessions work side by side, those of other questions are passed
+/// over.
+pub fn forced_retries(sessions: &[SessionRecord], question: &str, holders: &[Holder]) -> usize {
+    let last_runs = sessions.last().is_some_and(|last| last.runs(holders));
+    let passed_over = |session: &SessionRecord| {
+        let other = session.start.claim.is_some() && session.start.question != question;
+        other || (session.start.claim.is_some() && session.runs(holders))
     };
-    ended
+    sessions
         .iter()
         .rev()
+        .skip(usize::from(last_runs))
+        .filter(|session| !passed_over(session))
         .take_while(|session| session.start.question == question && !session.recorded())
         .count()
 }
@@ -179,7 +193,13 @@ mod tests {
     fn start(second: i64, session: u64, pid: u32, question: &str) -> Entry {
         at(
             second,
-            Event::Start(Start { session, pid, question: question.to_owned(), before: None }),
+            Event::Start(Start {
+                session,
+                pid,
+                claim: None,
+                question: question.to_owned(),
+                before: None,
+            }),
         )
     }
 
@@ -189,6 +209,7 @@ mod tests {
             Event::End(End {
                 session,
                 pid,
+                claim: None,
                 question: question.to_owned(),
                 before: None,
                 after: None,
@@ -249,6 +270,62 @@ mod tests {
         assert_eq!(settle(whole, Some("h1")), [began, ended]);
     }
 
+    /// Two sessions side by side: the second decides on what the first has saved, and had begun before.
+    #[test]
+    fn a_decision_counts_where_a_session_beside_it_found_it_saved() {
+        let began = hashed(1, start(1, 1, 7, "q").event, "h0", "");
+        let beside = hashed(2, start(2, 2, 8, "r").event, "h0", "");
+        let decided = decision(3, 1, 7, "h1");
+        let found = |before| {
+            let Event::End(end) = end(4, 2, 8, "r", Ending::Flag).event else { unreachable!() };
+            let next = hashed(4, Event::Decision(end), before, "h2");
+            let log = vec![began.clone(), beside.clone(), decided.clone(), next];
+            sessions(&settle(log, Some("h2")))[0].recorded()
+        };
+        assert!(found("h1"), "killed after its save");
+        assert!(!found("h0"), "killed before it");
+    }
+
+    fn claimed(mut entry: Entry, number: u64) -> Entry {
+        match &mut entry.event {
+            Event::Start(start) => start.claim = Some(number),
+            Event::Decision(end) | Event::End(end) => end.claim = Some(number),
+            _ => {}
+        }
+        entry
+    }
+
+    #[test]
+    fn sessions_of_equal_process_and_number_are_told_apart_by_their_claims() {
+        // In two containers, each process 1.
+        let sessions = sessions(&[
+            claimed(start(1, 1, 1, "q"), 5),
+            claimed(start(2, 1, 1, "r"), 6),
+            claimed(end(3, 1, 1, "q", Ending::Answer), 5),
+        ]);
+        assert!(sessions[0].recorded() && !sessions[1].recorded());
+        let holder = |claim| [Holder { pid: None, claim }];
+        assert!(sessions[1].runs(&holder(Some(6))));
+        assert!(!sessions[1].runs(&holder(Some(5))) && !sessions[1].runs(&holder(None)));
+        assert!(!sessions[0].runs(&holder(Some(5))), "it has ended");
+    }
+
+    #[test]
+    fn retries_of_a_question_are_counted_across_sessions_beside_it() {
+        let log = [
+            claimed(start(1, 1, 1, "q"), 1),
+            claimed(start(2, 2, 2, "r"), 2),
+            claimed(end(3, 2, 2, "r", Ending::Answer), 2),
+            claimed(start(4, 2, 3, "q"), 3),
+            claimed(start(5, 3, 4, "s"), 4),
+        ];
+        let all = sessions(&log);
+        assert_eq!(forced_retries(&all, "q", &[]), 2);
+        let running = [3, 4].map(|claim| Holder { pid: None, claim: Some(claim) });
+        assert_eq!(forced_retries(&all, "q", &running), 1);
+        assert_eq!(forced_retries(&all, "r", &[]), 0);
+    }
+
     fn resolution(question: &str) -> Resolution {
         Resolution {
             question: question.to_owned(),
@@ -305,14 +382,14 @@ mod tests {
             start(5, 1, 4, "q"),
         ];
         let all = sessions(&log);
-        assert_eq!(forced_retries(&all, "q", None), 3);
-        assert_eq!(forced_retries(&all, "q", Some(Holder { pid: Some(4) })), 2);
-        assert_eq!(forced_retries(&all, "q", Some(Holder { pid: None })), 2);
+        assert_eq!(forced_retries(&all, "q", &[]), 3);
+        assert_eq!(forced_retries(&all, "q", &[Holder { pid: Some(4), claim: None }]), 2);
+        assert_eq!(forced_retries(&all, "q", &[Holder { pid: None, claim: None }]), 2);
         // Someone else holds the lock: the last session was killed.
-        assert_eq!(forced_retries(&all, "q", Some(Holder { pid: Some(9) })), 3);
-        assert_eq!(forced_retries(&all, "p", None), 0);
+        assert_eq!(forced_retries(&all, "q", &[Holder { pid: Some(9), claim: None }]), 3);
+        assert_eq!(forced_retries(&all, "p", &[]), 0);
         let recorded = [log.as_slice(), &[end(6, 1, 4, "q", Ending::Flag)]].concat();
-        assert_eq!(forced_retries(&sessions(&recorded), "q", None), 0);
+        assert_eq!(forced_retries(&sessions(&recorded), "q", &[]), 0);
     }
 
     #[test]

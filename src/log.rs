@@ -64,7 +64,10 @@ pub struct Start {
     pub session: u64,
     /// Its process.
     pub pid: u32,
-    /// The question at the head of the queue.
+    /// The number of its claim, where the store lets several sessions work at the same time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub claim: Option<u64>,
+    /// The question that it works on.
     pub question: String,
     /// SHA-256 of the checkpoint; `None` where there was no file.
     pub before: Option<String>,
@@ -78,8 +81,11 @@ pub struct End {
     /// As in its start.
     pub pid: u32,
     /// As in its start.
-    pub question: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub claim: Option<u64>,
     /// As in its start.
+    pub question: String,
+    /// SHA-256 of the checkpoint that its decision was applied to; where none was, as in its start.
     pub before: Option<String>,
     /// SHA-256 of the checkpoint that it saved; `None` where it failed.
     pub after: Option<String>,

@@ -8,11 +8,14 @@ use crate::clock::Clock;
 use crate::corpus::{Corpus, Section};
 use crate::log::{Cited, End, Ending, Event, Log, Start};
 use crate::model::{Message, Model, ModelError, Reply, Request};
-use crate::queue::{self, StepError};
-use crate::store::{Loaded, Store, StoreError, Transaction, Wait, mark};
+use crate::queue::StepError;
+use crate::store::{Applied, Claim, ClaimError, Loaded, Store, StoreError, Terms, mark};
 use crate::trace::{Actor, Step, Trace};
 use crate::words::{counted, questions};
-use crate::{digest, prompt, retrieval};
+use crate::{prompt, retrieval};
+
+/// How much longer than its model call a session may take before its question can be given to another.
+const LEASE_MARGIN: Duration = Duration::from_secs(60);
 
 /// Everything that a session works with.
 #[derive(Debug, Clone, Copy)]
@@ -67,7 +70,7 @@ pub enum Outcome {
 /// What a session did.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Worked {
-    /// `sessions_run` now.
+    /// Which session it was: `sessions_run` now, unless sessions that began later were quicker.
     pub session: u64,
     /// The question.
     pub question: String,
@@ -75,12 +78,36 @@ pub struct Worked {
     pub choice: Choice,
     /// Questions still in the queue.
     pub open: usize,
+    /// What it left, whatever others have done to that since.
+    pub left: Left,
     /// Tokens of the request.
     pub tokens_in: u64,
     /// Tokens of the reply.
     pub tokens_out: u64,
     /// Milliseconds of the model call.
     pub ms: u64,
+}
+
+/// What a session left in the checkpoint.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Left {
+    /// Questions in the queue.
+    pub queue: Vec<String>,
+    /// How many are answered.
+    pub answers: usize,
+    /// How many wait for a person.
+    pub pending: usize,
+}
+
+impl Left {
+    /// What is in this checkpoint.
+    pub fn of(checkpoint: &Checkpoint) -> Left {
+        Left {
+            queue: checkpoint.queue.clone(),
+            answers: checkpoint.answers.len(),
+            pending: checkpoint.pending.len(),
+        }
+    }
 }
 
 /// Why a session failed. Nothing was recorded, unless the store says otherwise.
@@ -110,6 +137,15 @@ pub enum SessionError {
     Step(#[from] StepError),
 }
 
+impl From<ClaimError> for SessionError {
+    fn from(error: ClaimError) -> Self {
+        match error {
+            ClaimError::Store(error) => SessionError::Store(error),
+            ClaimError::Step(error) => SessionError::Step(error),
+        }
+    }
+}
+
 impl Session<'_> {
     /// Runs it.
     ///
@@ -122,19 +158,20 @@ impl Session<'_> {
         if self.checkpoint(self.store.read()?.as_ref()).queue.is_empty() {
             return Ok(Outcome::Empty);
         }
-        let mut transaction = self.store.begin(Wait::Fail)?;
-        let checkpoint = self.checkpoint(transaction.loaded());
+        let terms =
+            Terms { fresh: self.questions, lease: self.limits.call.saturating_add(LEASE_MARGIN) };
         // It may have become empty since.
-        let Some(question) = checkpoint.queue.first() else {
+        let Some(mut claim) = self.store.claim(&terms)? else {
             return Ok(Outcome::Empty);
         };
-        let messages = self.messages(&checkpoint, question, trace);
+        let checkpoint = self.checkpoint(claim.loaded());
+        let messages = self.messages(&checkpoint, claim.question(), trace);
         let needed = self.model.count_tokens(&messages, &prompt::tools())
             + u64::from(self.limits.tokens_out);
         if self.limits.tokens.is_some_and(|left| needed > left) {
             return Ok(Outcome::OverBudget { needed });
         }
-        self.work(&checkpoint, question, &messages, &mut *transaction, trace).map(Outcome::Worked)
+        self.work(&messages, &mut *claim, trace).map(Outcome::Worked)
     }
 
     fn checkpoint(&self, loaded: Option<&Loaded>) -> Checkpoint {
@@ -161,29 +198,26 @@ impl Session<'_> {
         prompt::messages(&checkpoint.notes, &sources, question)
     }
 
-    /// From the model call to the save, with its start and its end in the log. The caller holds the lock all the while, so that the log is in
-    /// the order of the checkpoints.
+    /// From the model call to the save, with its start and its end in the log. Start and decision are logged while no other can change the
+    /// checkpoint, so that the log is in the order of the checkpoints.
     fn work(
         &self,
-        checkpoint: &Checkpoint,
-        question: &str,
         messages: &[Message],
-        transaction: &mut dyn Transaction,
+        claim: &mut dyn Claim,
         trace: &mut Trace,
     ) -> Result<Worked, SessionError> {
         let watch = self.clock.stopwatch();
         let start = Start {
-            session: checkpoint.sessions_run.saturating_add(1),
+            session: claim.session(),
             pid: std::process::id(),
-            question: question.to_owned(),
-            before: transaction
-                .loaded()
-                .and_then(|loaded| loaded.bytes.as_deref())
-                .map(|bytes| digest::sha256(bytes)),
+            claim: claim.number(),
+            question: claim.question().to_owned(),
+            before: claim.before().map(str::to_owned),
         };
         self.log.record(Event::Start(start.clone()));
+        claim.announced();
         let mut end = end_of(start);
-        let result = self.decide(checkpoint, question, messages, transaction, trace, &mut end);
+        let result = self.decide(messages, claim, trace, &mut end);
         end.ms = watch.elapsed_ms();
         // Where the new checkpoint is in place all the same, the log must tell what it holds.
         if let Err(error) = &result
@@ -198,43 +232,41 @@ impl Session<'_> {
 
     fn decide(
         &self,
-        checkpoint: &Checkpoint,
-        question: &str,
         messages: &[Message],
-        transaction: &mut dyn Transaction,
+        claim: &mut dyn Claim,
         trace: &mut Trace,
         end: &mut End,
     ) -> Result<Worked, SessionError> {
+        let question = claim.question().to_owned();
         let (reply, ms) = self
             .call(messages)
-            .map_err(|source| SessionError::Model { question: question.to_owned(), source })?;
+            .map_err(|source| SessionError::Model { question: question.clone(), source })?;
         mark("model-called");
         trace.record(model_step(&reply, ms));
         (end.tokens_in, end.tokens_out) = (reply.tokens_in, reply.tokens_out);
         let choice = Choice::from_reply(&reply)
-            .map_err(|source| SessionError::Reply { question: question.to_owned(), source })?;
-        let next = queue::apply(checkpoint, &choice)?;
+            .map_err(|source| SessionError::Reply { question: question.clone(), source })?;
+        let applied = claim.apply(&choice)?;
+        let left = Left::of(&applied.next);
+        let open = left.queue.len();
+        let decision = self.decision(end, &choice, applied);
         trace.record(choice_step(&choice));
         trace.record(Step::code(
             "Write the checkpoint to disk",
-            format!(
-                "{} left in the queue, session {}",
-                questions(next.queue.len()),
-                next.sessions_run
-            ),
+            format!("{} left in the queue, session {}", questions(open), end.session),
         ));
-        let decision = self.decision(end, &choice, &next);
         self.log.record(Event::Decision(decision.clone()));
-        let saved = transaction.replace(&next);
+        let saved = claim.commit();
         if matches!(saved, Ok(_) | Err(StoreError::Unsynced { .. })) {
             *end = decision;
         }
         saved?;
         Ok(Worked {
-            session: next.sessions_run,
-            question: question.to_owned(),
+            session: end.session,
+            question,
             choice,
-            open: next.queue.len(),
+            open,
+            left,
             tokens_in: reply.tokens_in,
             tokens_out: reply.tokens_out,
             ms,
@@ -242,13 +274,14 @@ impl Session<'_> {
     }
 
     /// What the end will say if the save succeeds.
-    fn decision(&self, end: &End, choice: &Choice, next: &Checkpoint) -> End {
+    fn decision(&self, end: &End, choice: &Choice, applied: &Applied) -> End {
         let (ending, reason) = match choice {
             Choice::Answer { .. } => (Ending::Answer, None),
             Choice::Flag { reason } => (Ending::Flag, Some(reason.clone())),
         };
         End {
-            after: Some(digest::sha256_of_parts(&next.encoded().parts())),
+            before: applied.before.clone(),
+            after: Some(applied.after.clone()),
             choice: ending,
             reason,
             cited: self.cited(choice),
@@ -290,6 +323,7 @@ fn end_of(start: Start) -> End {
     End {
         session: start.session,
         pid: start.pid,
+        claim: start.claim,
         question: start.question,
         before: start.before,
         after: None,

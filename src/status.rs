@@ -19,8 +19,8 @@ pub struct Facts<'a> {
     pub checkpoint: Option<&'a Checkpoint>,
     /// The log, settled.
     pub log: &'a [Entry],
-    /// Who holds the checkpoint.
-    pub holder: Option<Holder>,
+    /// Who works on the checkpoint.
+    pub holders: &'a [Holder],
     /// Whether it is stopped.
     pub stopped: Option<Stopped>,
     /// The time.
@@ -45,7 +45,7 @@ pub struct Status {
     /// Time since a question was last answered, flagged or resolved; `None`: the log does not tell.
     pub idle: Option<Duration>,
     /// Who works on it now.
-    pub running: Option<Holder>,
+    pub running: Vec<Holder>,
     /// Whether it is stopped.
     pub stopped: Option<Stopped>,
     /// Sessions that recorded something, as far as the log tells.
@@ -110,11 +110,11 @@ impl Status {
             pending: pending(checkpoint, facts.log, facts.now),
             sessions_run: checkpoint.sessions_run,
             retries: checkpoint.queue.first().map(|head| {
-                let retries = history::forced_retries(&sessions, head, facts.holder);
+                let retries = history::forced_retries(&sessions, head, facts.holders);
                 (head.clone(), retries)
             }),
             idle: history::last_progress(entries).map(|then| age(facts.now, then)),
-            running: facts.holder,
+            running: facts.holders.to_vec(),
             stopped: facts.stopped,
             recorded_sessions: sessions.iter().filter(|s| s.recorded()).count(),
         }

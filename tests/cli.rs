@@ -71,6 +71,8 @@ fn help_reads_well() {
         "stop",
         "resume",
         "verify",
+        "export",
+        "import",
         "has-work",
         "completions",
         "man",

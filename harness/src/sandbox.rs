@@ -22,11 +22,12 @@ use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use std::time::Duration;
 
 use nix::errno::Errno;
 use nix::sched::{CloneFlags, setns};
+use nix::sys::inotify::{InitFlags, Inotify};
 
 use crate::sys;
 use crate::trace::Fence;
@@ -86,6 +87,8 @@ pub struct Sandbox {
     layout: Layout,
     seen: PathBuf,
     obeys_modes: AtomicBool,
+    /// Made when it is first asked for, and kept: to close one takes longer than a case.
+    reads: OnceLock<Option<Arc<Inotify>>>,
 }
 
 /// A sandbox could not be made.
@@ -164,6 +167,7 @@ impl Sandbox {
             layout,
             seen,
             obeys_modes: AtomicBool::new(false),
+            reads: OnceLock::new(),
         })
     }
 
@@ -223,6 +227,16 @@ impl Sandbox {
             copy: self.layout.work.clone(),
             open: layout::PRIVATE.iter().map(Path::new).map(canonical).collect(),
         })
+    }
+
+    /// A watch for the reads of its files; `None` where the kernel gives none, where the files that programs see are not those
+    /// that the lab sees, and where the tracer has to see every read itself.
+    pub(crate) fn reads(&self) -> Option<Arc<Inotify>> {
+        if self.capabilities.way == Way::Plain || self.options.over.is_some() {
+            return None;
+        }
+        let flags = InitFlags::IN_CLOEXEC | InitFlags::IN_NONBLOCK;
+        self.reads.get_or_init(|| Inotify::init(flags).ok().map(Arc::new)).clone()
     }
 
     /// What the child between fork and exec has to do.

@@ -1,13 +1,18 @@
 //! The command line, as clap reads it.
 
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::builder::{NonEmptyStringValueParser, PossibleValue};
+use clap::builder::{
+    NonEmptyStringValueParser, PathBufValueParser, PossibleValue, TypedValueParser,
+};
 use clap::{Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use jiff::{Span, SpanRelativeTo};
 
+use super::error::CliError;
 use crate::model::ModelSpec;
 use crate::model::remote::RETRIES;
 use crate::store::StoreKind;
@@ -55,6 +60,10 @@ pub(super) enum Command {
     Resume(StopArgs),
     /// Load the checkpoint and say what is in it; write nothing
     Verify(VerifyArgs),
+    /// Print the checkpoint in the reference's JSON format
+    Export(ExportArgs),
+    /// Make a checkpoint of a file in the reference's JSON format
+    Import(ImportArgs),
     /// Tell by the exit code whether there is work
     #[command(after_help = HAS_WORK_EXIT_CODES)]
     HasWork(HasWorkArgs),
@@ -67,15 +76,60 @@ pub(super) enum Command {
 /// Which checkpoint, and how to print.
 #[derive(Debug, clap::Args)]
 pub(super) struct PlaceArgs {
-    /// The checkpoint; lock, log and stop file sit beside what it leads to
-    #[arg(long, value_name = "FILE", default_value = "long-horizon.json")]
-    pub(super) state: PathBuf,
-    /// How the checkpoint is kept
-    #[arg(long, value_name = "STORE", default_value = "json")]
-    pub(super) store: StoreKind,
+    /// The checkpoint, or STORE:FILE; lock, log and stop file sit beside what it leads to [default: long-horizon.json; with `sqlite`
+    /// long-horizon.db]
+    #[arg(long, value_name = "FILE", value_parser = PathBufValueParser::new().map(StateArg::from))]
+    pub(super) state: Option<StateArg>,
+    /// How the checkpoint is kept [default: json]
+    #[arg(long, value_name = "STORE")]
+    pub(super) store: Option<StoreKind>,
     /// Print JSON, one document a line
     #[arg(long)]
     pub(super) json: bool,
+}
+
+impl PlaceArgs {
+    /// Which kind of store, and which file.
+    ///
+    /// # Errors
+    ///
+    /// Both were told, and they contradict each other.
+    pub(super) fn resolve(&self) -> Result<(StoreKind, PathBuf), CliError> {
+        let named = self.state.as_ref().and_then(|state| state.kind);
+        let kind = match (named, self.store) {
+            (Some(named), Some(store)) if named != store => {
+                return Err(CliError::TwoStores { named, store });
+            }
+            (named, store) => named.or(store).unwrap_or_default(),
+        };
+        let path = match &self.state {
+            Some(state) => state.path.clone(),
+            None if kind == StoreKind::Sqlite => "long-horizon.db".into(),
+            None => "long-horizon.json".into(),
+        };
+        Ok((kind, path))
+    }
+}
+
+/// A file, perhaps with the name of a store and a colon before it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct StateArg {
+    kind: Option<StoreKind>,
+    path: PathBuf,
+}
+
+impl From<PathBuf> for StateArg {
+    fn from(given: PathBuf) -> Self {
+        let bytes = given.as_os_str().as_bytes();
+        let named = StoreKind::ALL.into_iter().find_map(|kind| {
+            let path = bytes.strip_prefix(kind.name().as_bytes())?.strip_prefix(b":")?;
+            Some((kind, PathBuf::from(OsStr::from_bytes(path))))
+        });
+        match named {
+            Some((kind, path)) => StateArg { kind: Some(kind), path },
+            None => StateArg { kind: None, path: given },
+        }
+    }
 }
 
 /// What a fresh queue is made of.
@@ -199,6 +253,28 @@ pub(super) struct VerifyArgs {
     pub(super) place: PlaceArgs,
 }
 
+/// Where from: `--json` makes no difference, since a checkpoint is JSON.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Example:
+  long-horizon export --state sqlite:queue.db > queue.json")]
+pub(super) struct ExportArgs {
+    #[command(flatten)]
+    pub(super) place: PlaceArgs,
+}
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Example:
+  long-horizon import queue.json --state sqlite:queue.db")]
+pub(super) struct ImportArgs {
+    /// The file; it stays as it is
+    #[arg(value_name = "FILE")]
+    pub(super) file: PathBuf,
+    #[command(flatten)]
+    pub(super) place: PlaceArgs,
+}
+
 #[derive(Debug, clap::Args)]
 pub(super) struct HasWorkArgs {
     #[command(flatten)]
@@ -239,6 +315,7 @@ impl ValueEnum for StoreKind {
             StoreKind::Reference => {
                 "check, then replace; no lock, no fsync: for study, not for work"
             }
+            StoreKind::Sqlite => "a database; sessions work side by side, each on its own question",
         }))
     }
 }
@@ -270,6 +347,17 @@ mod tests {
     fn clap_finds_no_contradiction() {
         use clap::CommandFactory;
         Args::command().debug_assert();
+    }
+
+    #[test]
+    fn a_store_may_stand_before_the_file() {
+        let read = |text: &str| StateArg::from(PathBuf::from(text));
+        let state = |kind, path: &str| StateArg { kind, path: path.into() };
+        assert_eq!(read("sqlite:q.db"), state(Some(StoreKind::Sqlite), "q.db"));
+        assert_eq!(read("reference:a:b"), state(Some(StoreKind::Reference), "a:b"));
+        for plain in ["q.db", "./sqlite:q.db", "sqlite", "Sqlite:q.db", "file:q.db"] {
+            assert_eq!(read(plain), state(None, plain), "{plain}");
+        }
     }
 
     #[test]

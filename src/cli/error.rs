@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use crate::checkpoint::Damage;
 use crate::control::StopError;
 use crate::corpus::CorpusError;
 use crate::exit::Exit;
@@ -10,7 +11,7 @@ use crate::model::ScriptError;
 use crate::model::remote::AccessError;
 use crate::queue::NotPending;
 use crate::session::SessionError;
-use crate::store::StoreError;
+use crate::store::{StoreError, StoreKind};
 
 /// Why a command failed.
 #[derive(Debug, thiserror::Error)]
@@ -34,6 +35,12 @@ pub(super) enum CliError {
     NotPending { path: PathBuf, why: NotPending },
     #[error("{}: there is no checkpoint; `long-horizon run` makes one", path.display())]
     NoCheckpoint { path: PathBuf },
+    #[error("--state says the store `{named}`, and --store says `{store}`; give one of them")]
+    TwoStores { named: StoreKind, store: StoreKind },
+    #[error("{}: there is a checkpoint already; nothing was written; import into another file", path.display())]
+    Exists { path: PathBuf },
+    #[error("{}: it is no checkpoint: {damage}; nothing was written", path.display())]
+    NotImported { path: PathBuf, damage: Damage },
     #[error("{}: cannot {what}: {source}", path.display())]
     File { path: PathBuf, what: &'static str, source: std::io::Error },
 }
@@ -43,7 +50,8 @@ impl CliError {
         match self {
             CliError::Store(error)
             | CliError::Session { source: SessionError::Store(error), .. } => of_store(error),
-            CliError::Access(_) => Exit::Usage,
+            CliError::Access(_) | CliError::TwoStores { .. } => Exit::Usage,
+            CliError::NotImported { .. } => Exit::Damaged,
             _ => Exit::Failed,
         }
     }
@@ -54,6 +62,7 @@ fn of_store(error: &StoreError) -> Exit {
         StoreError::Damaged { .. } | StoreError::DamagedMeanwhile { .. } => Exit::Damaged,
         StoreError::Busy { .. }
         | StoreError::Changed { .. }
+        | StoreError::Overtaken { .. }
         | StoreError::Deleted { .. }
         | StoreError::Appeared { .. } => Exit::TryAgain,
         StoreError::Unreadable { .. } | StoreError::Write { .. } | StoreError::Unsynced { .. } => {

@@ -3,7 +3,9 @@
 mod args;
 mod completions;
 mod error;
+mod export;
 mod has_work;
+mod import;
 mod man;
 mod out;
 mod pending;
@@ -60,6 +62,8 @@ fn dispatch(command: &Command, out: &mut Out) -> Result<Exit, CliError> {
         Command::Stop(args) => stop::stop(args, out),
         Command::Resume(args) => stop::resume(args, out),
         Command::Verify(args) => verify::verify(args, out),
+        Command::Export(args) => export::export(args, out),
+        Command::Import(args) => import::import(args, out),
         Command::Completions(args) => Ok(completions::completions(args, out)),
         Command::Man(args) => man::man(args, out),
         // Its exit codes speak to systemd: everything but a clear yes or no is a failure.

@@ -27,11 +27,12 @@ pub(super) struct Place {
 
 impl Place {
     pub(super) fn open(args: &PlaceArgs) -> Result<Self, CliError> {
-        let store = store::open(args.store, &args.state);
+        let (kind, path) = args.resolve()?;
+        let store = store::open(kind, &path);
         let target = store.target()?;
         let clock = Clock::System;
         Ok(Place {
-            path: args.state.clone(),
+            path,
             log: Log::beside(&target, clock),
             stop: StopFile::beside(&target),
             store,

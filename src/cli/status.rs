@@ -8,6 +8,7 @@ use super::out::{Out, say};
 use super::place::Place;
 use crate::exit::Exit;
 use crate::status::{Facts, Status, Thresholds};
+use crate::store::Holder;
 use crate::words::{counted, humane, questions};
 
 pub(super) fn status(args: &StatusArgs, out: &mut Out) -> Result<Exit, CliError> {
@@ -17,7 +18,7 @@ pub(super) fn status(args: &StatusArgs, out: &mut Out) -> Result<Exit, CliError>
     let status = Status::new(Facts {
         checkpoint: loaded.as_ref().map(|loaded| &loaded.checkpoint),
         log: &log,
-        holder: place.store.holder()?,
+        holders: &place.store.holders()?,
         stopped: place.stop.read()?,
         now: place.clock.now(),
     });
@@ -75,11 +76,10 @@ fn lines(place: &Place, status: &Status) -> Vec<String> {
     );
     row(
         "running",
-        match status.running {
-            None => "no".to_owned(),
-            Some(holder) => {
-                holder.pid.map_or("yes".to_owned(), |pid| format!("yes, process {pid}"))
-            }
+        match status.running.as_slice() {
+            [] => "no".to_owned(),
+            [Holder { pid: None, .. }] => "yes".to_owned(),
+            holders => format!("yes, {}", workers(holders)),
         },
     );
     row(
@@ -102,6 +102,24 @@ fn pending_words(status: &Status) -> String {
     [Some(count.to_string()), oldest, unknown].into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
+/// Who works now, for programs: `null`, or the first of them, with their number where the store lets several work.
+pub(super) fn running(holders: &[Holder]) -> Option<Value> {
+    let first = holders.first()?;
+    let mut document = json!({"pid": first.pid});
+    if first.claim.is_some() {
+        document["sessions"] = json!(holders.len());
+    }
+    Some(document)
+}
+
+/// Who works now, for people.
+pub(super) fn workers(holders: &[Holder]) -> String {
+    match holders {
+        [holder] => holder.to_string(),
+        _ => counted(holders.len(), "session"),
+    }
+}
+
 fn document(place: &Place, status: &Status, alerts: &[String]) -> Value {
     json!({
         "state": place.path.display().to_string(),
@@ -115,7 +133,7 @@ fn document(place: &Place, status: &Status, alerts: &[String]) -> Value {
         "sessions_run": status.sessions_run,
         "retries": status.retries.as_ref().map_or(0, |(_, retries)| *retries),
         "idle_seconds": status.idle.map(|idle| idle.as_secs()),
-        "running": status.running.map(|holder| json!({"pid": holder.pid})),
+        "running": running(&status.running),
         "stopped": status.stopped,
         "alerts": alerts,
     })

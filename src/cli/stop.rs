@@ -6,6 +6,7 @@ use super::args::StopArgs;
 use super::error::CliError;
 use super::out::Out;
 use super::place::Place;
+use super::status;
 use crate::control::Stopped;
 use crate::exit::Exit;
 use crate::log::Event;
@@ -22,9 +23,11 @@ pub(super) fn stop(args: &StopArgs, out: &mut Out) -> Result<Exit, CliError> {
         place.warn_of_log();
     }
     let stopped = place.stop.read()?.unwrap_or_default();
-    let running = place.store.holder()?;
+    let running = place.store.holders()?;
     if args.place.json {
-        out.json(&json!({"stopped": stopped, "changed": is_new, "running": running.map(|holder| json!({"pid": holder.pid}))}));
+        out.json(
+            &json!({"stopped": stopped, "changed": is_new, "running": status::running(&running)}),
+        );
         return Ok(Exit::Done);
     }
     let path = place.path.display();
@@ -35,8 +38,16 @@ pub(super) fn stop(args: &StopArgs, out: &mut Out) -> Result<Exit, CliError> {
     } else {
         out.line(&format!("{path}: it was stopped already: {stopped}"));
     }
-    if let Some(holder) = running {
-        out.line(&format!("{path}: {holder} works on it now, and will end with its session"));
+    match running.as_slice() {
+        [] => {}
+        [_] => out.line(&format!(
+            "{path}: {} works on it now, and will end with its session",
+            status::workers(&running)
+        )),
+        _ => out.line(&format!(
+            "{path}: {} work on it now, and each will end with its session",
+            status::workers(&running)
+        )),
     }
     Ok(Exit::Done)
 }

@@ -1,5 +1,7 @@
 //! `timeline`: what happened, for a person who was not there.
 
+use std::collections::HashMap;
+
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
@@ -28,8 +30,8 @@ pub(super) fn timeline(args: &PlaceArgs, out: &mut Out) -> Result<Exit, CliError
     // A checkpoint that cannot be read does not hide what happened to it.
     let loaded = place.store.read().ok().flatten();
     let log = place.read_log(loaded.as_ref());
-    let holder = place.store.holder()?;
-    let mut lines = session_lines(&history::sessions(&log), holder);
+    let holders = place.store.holders()?;
+    let mut lines = session_lines(&history::sessions(&log), &holders);
     lines.extend(log.iter().enumerate().filter_map(person_line));
     // Not by time: the log is in the order of the checkpoints, and the clock may have been set back.
     lines.sort_by_key(|line| line.index);
@@ -49,15 +51,18 @@ pub(super) fn timeline(args: &PlaceArgs, out: &mut Out) -> Result<Exit, CliError
     Ok(Exit::Done)
 }
 
-fn session_lines(sessions: &[SessionRecord], holder: Option<Holder>) -> Vec<Line> {
+fn session_lines(sessions: &[SessionRecord], holders: &[Holder]) -> Vec<Line> {
     let mut lines = Vec::new();
-    let mut attempt = 0;
+    let mut attempts: HashMap<&str, u32> = HashMap::new();
     for (index, session) in sessions.iter().enumerate() {
         let question = &session.start.question;
-        let repeats = index > 0 && sessions[index - 1].start.question == *question;
-        attempt = if repeats { attempt + 1 } else { 1 };
+        // One after another, a session of another question ends the row; side by side it does not.
+        if session.start.claim.is_none() {
+            attempts.retain(|other, _| other == question);
+        }
+        let attempt = *attempts.entry(question).and_modify(|count| *count += 1).or_insert(1);
         let next = sessions.get(index + 1);
-        let (outcome, detail) = outcome(session, next, holder);
+        let (outcome, detail) = outcome(session, next, holders);
         let again = if attempt > 1 { format!(" (attempt {attempt})") } else { String::new() };
         let detail_words = detail.as_ref().map_or(String::new(), |detail| format!(": {detail}"));
         lines.push(Line {
@@ -77,15 +82,18 @@ fn session_lines(sessions: &[SessionRecord], holder: Option<Holder>) -> Vec<Line
 fn outcome(
     session: &SessionRecord,
     next: Option<&SessionRecord>,
-    holder: Option<Holder>,
+    holders: &[Holder],
 ) -> (&'static str, Option<String>) {
     let Some((_, end)) = &session.end else {
         return match next {
+            _ if session.start.claim.is_some() => {
+                (if session.runs(holders) { "running" } else { "killed, nothing recorded" }, None)
+            }
             Some(next) if next.start.before != session.start.before => {
                 ("no end, but the checkpoint had changed when the next began", None)
             }
             Some(_) => ("killed, nothing recorded", None),
-            None if session.runs(holder) => ("running", None),
+            None if session.runs(holders) => ("running", None),
             None => ("no end: killed", None),
         };
     };

@@ -112,7 +112,7 @@ pub(super) fn decoded(path: &Path, bytes: Vec<u8>) -> Result<Loaded, StoreError>
     let bytes = Arc::new(bytes);
     match Checkpoint::decode_shared(&bytes) {
         Ok(checkpoint) => Ok(Loaded { checkpoint, bytes: Some(bytes) }),
-        Err(damage) => Err(StoreError::Damaged { path: path.to_path_buf(), damage }),
+        Err(damage) => Err(StoreError::Damaged { path: path.to_path_buf(), damage: damage.into() }),
     }
 }
 

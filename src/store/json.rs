@@ -47,19 +47,6 @@ impl JsonStore {
             None => Ok(None),
         }
     }
-
-    /// Takes the lock beside the target. The path may be a link that came to lead elsewhere while this waited.
-    fn lock(&self, wait: Wait) -> Result<(Target, Lock), StoreError> {
-        let mut target = file::resolve(&self.path)?;
-        loop {
-            let lock = Lock::take(&lock_path(&target.path), &self.path, wait)?;
-            let now = file::resolve(&self.path)?;
-            if now.path == target.path {
-                return Ok((now, lock));
-            }
-            target = now;
-        }
-    }
 }
 
 impl Store for JsonStore {
@@ -68,7 +55,7 @@ impl Store for JsonStore {
     }
 
     fn begin(&self, wait: Wait) -> Result<Box<dyn Transaction + '_>, StoreError> {
-        let (target, lock) = self.lock(wait)?;
+        let (target, lock) = lock::take_beside(&self.path, wait)?;
         let loaded = self.load(&target)?;
         // Only now: while the checkpoint is damaged, nothing beside it is touched either.
         remove_dead_temps(&target.path)?;
@@ -81,18 +68,15 @@ impl Store for JsonStore {
         Ok(file::resolve(&self.path)?.path)
     }
 
-    fn holder(&self) -> Result<Option<Holder>, StoreError> {
-        let lock = lock_path(&file::resolve(&self.path)?.path);
-        lock::holder(&lock).map_err(|error| file::unreadable(&lock, &error))
+    fn holders(&self) -> Result<Vec<Holder>, StoreError> {
+        let lock = lock::path_beside(&file::resolve(&self.path)?.path);
+        let holder = lock::holder(&lock).map_err(|error| file::unreadable(&lock, &error))?;
+        Ok(holder.into_iter().collect())
     }
 }
 
-fn lock_path(target: &Path) -> PathBuf {
-    files::beside(target, ".lock")
-}
-
 /// What the kernel says about the file at `target`, which is no link; `None` if there is none.
-fn existing(path: &Path, target: &Path) -> Result<Option<Metadata>, StoreError> {
+pub(super) fn existing(path: &Path, target: &Path) -> Result<Option<Metadata>, StoreError> {
     match fs::symlink_metadata(target) {
         Ok(found) => Ok(Some(found)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
@@ -173,7 +157,7 @@ impl Held<'_> {
                     loaded_sessions: loaded.checkpoint.sessions_run,
                     found_sessions: found.sessions_run,
                 },
-                Err(damage) => StoreError::DamagedMeanwhile { path: path(), damage },
+                Err(damage) => StoreError::DamagedMeanwhile { path: path(), damage: damage.into() },
             }),
         }
     }

@@ -19,12 +19,32 @@ use nix::libc;
 use nix::sys::signal::kill;
 use nix::unistd::Pid;
 
+use super::file::{self, Target};
 use super::replace::failed;
 use super::{Holder, StoreError, Wait};
 use crate::files::{self, Links};
 
 /// Longest content of a lock file that is looked at: a process id and a line feed.
 const PID_LEN_MAX: usize = 16;
+
+/// Where the lock of the checkpoint file `target` is.
+pub(super) fn path_beside(target: &Path) -> PathBuf {
+    files::beside(target, ".lock")
+}
+
+/// Takes the lock beside the file that the checkpoint's `path` leads to. The path may be a link that came to lead elsewhere while this
+/// waited.
+pub(super) fn take_beside(path: &Path, wait: Wait) -> Result<(Target, Lock), StoreError> {
+    let mut target = file::resolve(path)?;
+    loop {
+        let lock = Lock::take(&path_beside(&target.path), path, wait)?;
+        let now = file::resolve(path)?;
+        if now.path == target.path {
+            return Ok((now, lock));
+        }
+        target = now;
+    }
+}
 
 /// The lock, held. Let go when dropped.
 #[derive(Debug)]
@@ -54,7 +74,7 @@ impl Lock {
             if !taken.map_err(|error| failed(path, "take the lock", error))? {
                 return Err(StoreError::Busy {
                     path: checkpoint.to_path_buf(),
-                    holder: Holder { pid: live_pid(&file) },
+                    holder: Holder { pid: live_pid(&file), claim: None },
                 });
             }
             let lock = Lock { file, path: path.to_path_buf() };
@@ -134,22 +154,22 @@ pub(super) fn holder(path: &Path) -> io::Result<Option<Holder>> {
     let mut found = record_lock(libc::F_WRLCK);
     match fcntl(&file, FcntlArg::F_OFD_GETLK(&mut found)) {
         Ok(_) if i32::from(found.l_type) == libc::F_UNLCK => Ok(None),
-        Ok(_) => Ok(Some(Holder { pid: live_pid(&file) })),
+        Ok(_) => Ok(Some(Holder { pid: live_pid(&file), claim: None })),
         // No record locks here: what is left is the process id, which may be of one that was killed.
         Err(Errno::EINVAL | Errno::ENOLCK | Errno::EOPNOTSUPP) => {
-            Ok(live_pid(&file).map(|pid| Holder { pid: Some(pid) }))
+            Ok(live_pid(&file).map(|pid| Holder { pid: Some(pid), claim: None }))
         }
         Err(errno) => Err(errno.into()),
     }
 }
 
-/// A lock on the whole file that belongs to the descriptor, not to the process.
+/// A lock on the first byte of the file that belongs to the descriptor, not to the process. The other bytes are for [claims](super::alive).
 fn record_lock(kind: libc::c_int) -> libc::flock {
     libc::flock {
         l_type: kind as libc::c_short,
         l_whence: libc::SEEK_SET as libc::c_short,
         l_start: 0,
-        l_len: 0,
+        l_len: 1,
         l_pid: 0,
     }
 }
@@ -165,7 +185,7 @@ fn live_pid(file: &File) -> Option<u32> {
 
 /// Opens first and creates only if that fails: creating a file that exists is refused in some folders that all can write
 /// to (the setting `fs.protected_regular`), even to the superuser.
-fn open_or_create(path: &Path, checkpoint: &Path) -> io::Result<File> {
+pub(super) fn open_or_create(path: &Path, checkpoint: &Path) -> io::Result<File> {
     let open = |options: &mut OpenOptions| {
         files::open(options.read(true).write(true), path, Links::Refuse)
     };

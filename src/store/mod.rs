@@ -1,23 +1,32 @@
-//! Where checkpoints are kept. One trait, one file for each store.
+//! Where checkpoints are kept. One trait, one file or folder for each store.
 //!
-//! A new store is one new file that implements [`Store`], one [`StoreKind`], and one line in [`open`].
+//! A new store is one new file that implements [`Store`], one [`StoreKind`], and one line in [`open`]. What must hold of it is what
+//! [`conformance`] tries, of a store of another crate as well.
 
+mod alive;
+mod claim;
+pub mod conformance;
+mod error;
 mod file;
 mod json;
 mod lock;
 mod reference;
 mod replace;
+mod sqlite;
 
 use std::fmt::{self, Debug};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::checkpoint::{Checkpoint, Damage};
+use crate::checkpoint::Checkpoint;
 
+pub use claim::{Applied, Claim, ClaimError, Terms, Whole};
+pub use error::{Flaw, StoreError};
 pub use json::JsonStore;
 pub use reference::ReferenceStore;
+pub use sqlite::SqliteStore;
 
-/// The protocols by which a checkpoint can be kept. The format of the file is the same.
+/// The ways to keep a checkpoint. The content is the same; `json` and `reference` keep it in the same format of file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum StoreKind {
     /// [`JsonStore`]: locked, checked, durable.
@@ -25,17 +34,20 @@ pub enum StoreKind {
     Json,
     /// [`ReferenceStore`]: check, then replace. For study, and for the lab.
     Reference,
+    /// [`SqliteStore`]: a database, in which several sessions work at the same time.
+    Sqlite,
 }
 
 impl StoreKind {
     /// Every kind, the default first.
-    pub const ALL: [StoreKind; 2] = [StoreKind::Json, StoreKind::Reference];
+    pub const ALL: [StoreKind; 3] = [StoreKind::Json, StoreKind::Reference, StoreKind::Sqlite];
 
     /// The name on the command line.
     pub const fn name(self) -> &'static str {
         match self {
             StoreKind::Json => "json",
             StoreKind::Reference => "reference",
+            StoreKind::Sqlite => "sqlite",
         }
     }
 }
@@ -51,6 +63,7 @@ pub fn open(kind: StoreKind, path: impl Into<PathBuf>) -> Box<dyn Store> {
     match kind {
         StoreKind::Json => Box::new(JsonStore::new(path)),
         StoreKind::Reference => Box::new(ReferenceStore::new(path)),
+        StoreKind::Sqlite => Box::new(SqliteStore::new(path)),
     }
 }
 
@@ -59,7 +72,8 @@ pub fn open(kind: StoreKind, path: impl Into<PathBuf>) -> Box<dyn Store> {
 pub struct Loaded {
     /// What the file says.
     pub checkpoint: Checkpoint,
-    /// The file's bytes; `None` where there was no file and this is a fresh queue.
+    /// The file's bytes, or those it would have where the store keeps another kind of file; `None` where there was no file and this is a
+    /// fresh queue.
     pub bytes: Option<Arc<Vec<u8>>>,
 }
 
@@ -81,13 +95,24 @@ pub trait Store: Debug {
     /// [`StoreError::Damaged`] or [`StoreError::Unreadable`].
     fn read(&self) -> Result<Option<Loaded>, StoreError>;
 
-    /// Begins the read-modify-write of one session: takes the lock (if the store has one), then reads.
+    /// Begins the read-modify-write of the whole checkpoint: takes the lock (if the store has one), then reads.
     ///
     /// # Errors
     ///
     /// Those of [`read`](Self::read), [`StoreError::Busy`], and [`StoreError::Write`] where it shows already that nothing
     /// could be saved.
     fn begin(&self, wait: Wait) -> Result<Box<dyn Transaction + '_>, StoreError>;
+
+    /// Claims the next question for a session. `None`: the queue is empty, and nothing was written.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`begin`](Self::begin); [`StoreError::Busy`] where others work on all that is left.
+    fn claim(&self, terms: &Terms<'_>) -> Result<Option<Box<dyn Claim + '_>>, StoreError> {
+        let transaction = self.begin(Wait::Fail)?;
+        let whole = Whole::new(transaction, terms.fresh);
+        Ok(whole.map(|claim| Box::new(claim) as Box<dyn Claim + '_>))
+    }
 
     /// The checkpoint file with links resolved: lock, temp files and log sit beside it.
     ///
@@ -101,19 +126,21 @@ pub trait Store: Debug {
         false
     }
 
-    /// Process id of whoever holds the lock now, if anyone does.
+    /// Whoever works on the checkpoint now.
     ///
     /// # Errors
     ///
     /// [`StoreError::Unreadable`].
-    fn holder(&self) -> Result<Option<Holder>, StoreError>;
+    fn holders(&self) -> Result<Vec<Holder>, StoreError>;
 }
 
-/// Who holds a lock.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// Who holds a lock, or a claim.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Holder {
     /// Its process id, where the lock file tells.
     pub pid: Option<u32>,
+    /// The number of its claim, where the store has such.
+    pub claim: Option<u64>,
 }
 
 impl fmt::Display for Holder {
@@ -149,108 +176,6 @@ pub trait Transaction: Debug {
     ///
     /// As [`save`](Self::save).
     fn replace(&mut self, checkpoint: &Checkpoint) -> Result<(), StoreError>;
-}
-
-/// What a store refuses or cannot do.
-#[derive(Debug, thiserror::Error)]
-pub enum StoreError {
-    /// The file is no checkpoint. Exit code 65.
-    #[error("{}: the checkpoint is damaged: {damage}; nothing was changed; restore it from a backup or repair it by hand, then run again", path.display())]
-    Damaged {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong, and where.
-        damage: Damage,
-    },
-    /// The file was whole when it was loaded, and is no checkpoint now. Exit code 65.
-    #[error("{}: the checkpoint was damaged while this session worked: {damage}; nothing was written; restore it from a backup or repair it by hand, then run again", path.display())]
-    DamagedMeanwhile {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong, and where.
-        damage: Damage,
-    },
-    /// There is something, but it cannot be read. Exit code 1.
-    #[error("{}: cannot read the checkpoint: {why}; {remedy}", path.display())]
-    Unreadable {
-        /// The file.
-        path: PathBuf,
-        /// Permission, folder, dangling link, unreachable parent.
-        why: String,
-        /// What to do.
-        remedy: String,
-    },
-    /// Another session holds the lock. Exit code 75.
-    #[error("{}: another session{} holds the checkpoint; nothing was done; try again when it has ended", path.display(), match holder.pid { Some(pid) => format!(" (process {pid})"), None => String::new() })]
-    Busy {
-        /// The file.
-        path: PathBuf,
-        /// Who.
-        holder: Holder,
-    },
-    /// The content is another than the one loaded. Exit code 75.
-    #[error("{}: the checkpoint was changed while this session worked ({}); nothing was written; run again", path.display(), what_changed(*loaded_sessions, *found_sessions))]
-    Changed {
-        /// The file.
-        path: PathBuf,
-        /// `sessions_run` when it was loaded.
-        loaded_sessions: u64,
-        /// `sessions_run` now.
-        found_sessions: u64,
-    },
-    /// The file was deleted meanwhile. Exit code 75.
-    #[error("{}: the checkpoint was deleted while this session worked; nothing was written; restore it, or run again to start a fresh queue", path.display())]
-    Deleted {
-        /// The file.
-        path: PathBuf,
-    },
-    /// There was no file, and there is one now. Exit code 75.
-    #[error("{}: a checkpoint appeared while this session worked; nothing was written; run again", path.display())]
-    Appeared {
-        /// The file.
-        path: PathBuf,
-    },
-    /// The new checkpoint is in place, but the folder's entry for it could not be made durable. Exit code 1.
-    #[error("{}: the checkpoint was replaced, but may be the old one again after a power cut: cannot sync its folder: {source}; check the disk", path.display())]
-    Unsynced {
-        /// The file.
-        path: PathBuf,
-        /// The kernel's answer.
-        source: std::io::Error,
-    },
-    /// It could not be written; the file is as it was. Exit code 1.
-    #[error("{}: cannot {step}: {source}; the checkpoint is as it was; {}, then run again", path.display(), remedy(source))]
-    Write {
-        /// The path that the failing step was on.
-        path: PathBuf,
-        /// The step.
-        step: &'static str,
-        /// The kernel's answer.
-        source: std::io::Error,
-    },
-}
-
-/// What to do when something could not be written.
-fn remedy(error: &std::io::Error) -> &'static str {
-    use std::io::ErrorKind;
-    match error.kind() {
-        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => "make room on the disk",
-        ErrorKind::PermissionDenied => {
-            "run as the owner of the checkpoint, or have the permissions of its folder changed"
-        }
-        ErrorKind::ReadOnlyFilesystem => "make the file system writable",
-        ErrorKind::AlreadyExists => "remove what is there",
-        ErrorKind::InvalidFilename => "give it a shorter name",
-        _ => "remove the cause",
-    }
-}
-
-fn what_changed(loaded_sessions: u64, found_sessions: u64) -> String {
-    if loaded_sessions == found_sessions {
-        format!("its session counter is still {loaded_sessions}, so by resolve or by hand")
-    } else {
-        format!("its session counter was {loaded_sessions}, and is {found_sessions} now")
-    }
 }
 
 /// Announces a place of interest to a tracer: one look-up of `/crashlab/mark/NAME`, which fails.

@@ -66,8 +66,8 @@ impl Store for ReferenceStore {
         true
     }
 
-    fn holder(&self) -> Result<Option<Holder>, StoreError> {
-        Ok(None)
+    fn holders(&self) -> Result<Vec<Holder>, StoreError> {
+        Ok(Vec::new())
     }
 }
 

@@ -15,13 +15,14 @@ use super::StoreError;
 use crate::files::{beside, folder_of};
 
 /// Permissions of a file that replaces none; the user's umask is taken off.
-const NEW_MODE: u32 = 0o666;
+pub(super) const NEW_MODE: u32 = 0o666;
 /// Permissions of one that does, until it has those of the file it replaces.
 const PRIVATE_MODE: u32 = 0o600;
 /// All that `chmod` can set.
 const MODE_MASK: u32 = 0o7777;
 
-fn temp_path(target: &Path) -> PathBuf {
+/// Where a temp file for `target` is.
+pub(super) fn temp_path(target: &Path) -> PathBuf {
     beside(target, &format!(".{}.tmp", std::process::id()))
 }
 
@@ -56,14 +57,28 @@ impl Temp {
             .custom_flags(OFlag::O_NOFOLLOW.bits())
             .open(&path)
             .map_err(|error| failed(&path, "create the temp file", error))?;
-        let temp = Temp { file, path, in_place: false };
+        let temp = Temp::made(file, path);
         write_whole(&temp.file, parts)
             .map_err(|error| temp.failed("write the temp file", error))?;
         if let Some(replaced) = replaced {
             temp.take_after(replaced)?;
         }
-        temp.file.sync_all().map_err(|error| temp.failed("sync the temp file", error))?;
+        temp.sync()?;
         Ok(temp)
+    }
+
+    /// The temp file `file`, which was made at `path`.
+    pub(super) fn made(file: File, path: PathBuf) -> Temp {
+        Temp { file, path, in_place: false }
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Makes its content durable.
+    pub(super) fn sync(&self) -> Result<(), StoreError> {
+        self.file.sync_all().map_err(|error| self.failed("sync the temp file", error))
     }
 
     /// Gives it owner and mode, in this order: a change of owner takes some bits of the mode away.

@@ -42,6 +42,10 @@ impl Folder {
         std::fs::read_to_string(self.at(name)).unwrap()
     }
 
+    pub fn read_bytes(&self, name: &str) -> Vec<u8> {
+        std::fs::read(self.at(name)).unwrap()
+    }
+
     pub fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_long-horizon"));
         command.args(args).current_dir(self.path()).stdin(Stdio::null());

@@ -46,8 +46,8 @@ impl Store for Emptied {
         Ok(PathBuf::from("/nowhere"))
     }
 
-    fn holder(&self) -> Result<Option<Holder>, StoreError> {
-        Ok(None)
+    fn holders(&self) -> Result<Vec<Holder>, StoreError> {
+        Ok(Vec::new())
     }
 }
 

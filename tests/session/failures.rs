@@ -120,8 +120,8 @@ impl Store for Unsynced<'_> {
         self.0.target()
     }
 
-    fn holder(&self) -> Result<Option<Holder>, StoreError> {
-        self.0.holder()
+    fn holders(&self) -> Result<Vec<Holder>, StoreError> {
+        self.0.holders()
     }
 }
 

@@ -71,8 +71,8 @@ impl Store for Watching<'_> {
         self.bench.store.target()
     }
 
-    fn holder(&self) -> Result<Option<Holder>, StoreError> {
-        self.bench.store.holder()
+    fn holders(&self) -> Result<Vec<Holder>, StoreError> {
+        self.bench.store.holders()
     }
 }
 

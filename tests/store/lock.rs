@@ -29,13 +29,13 @@ fn a_second_session_is_refused_at_once_and_told_by_whom() {
     let held = store.begin(Wait::Fail).unwrap();
     let error = JsonStore::new(folder.state()).begin(Wait::Fail).unwrap_err();
     insta::assert_snapshot!(folder.text(&error), @"DIR/state.json: another session (process PID) holds the checkpoint; nothing was done; try again when it has ended");
-    let us = Holder { pid: Some(std::process::id()) };
+    let us = Holder { pid: Some(std::process::id()), claim: None };
     assert_eq!(busy(&folder.state()), us);
-    assert_eq!(store.holder().unwrap(), Some(us));
+    assert_eq!(store.holders().unwrap(), [us]);
     // Who does not take it is not kept out.
     assert!(store.read().unwrap().is_some());
     held.save(&sample(4)).unwrap();
-    assert_eq!(store.holder().unwrap(), None);
+    assert_eq!(store.holders().unwrap(), []);
     assert!(store.begin(Wait::Fail).is_ok());
 }
 
@@ -49,7 +49,7 @@ fn it_is_let_go_however_a_session_ends() {
     held.save(&sample(4)).unwrap_err();
     store.begin(Wait::Fail).unwrap_err();
     fs::write(folder.state(), sample(3).encode()).unwrap();
-    assert_eq!(store.holder().unwrap(), None);
+    assert_eq!(store.holders().unwrap(), []);
     assert!(store.begin(Wait::Fail).is_ok());
 }
 
@@ -85,14 +85,14 @@ fn another_process_is_named_and_its_death_frees_the_checkpoint() {
     let lines = BufReader::new(child.stdout.take().unwrap()).lines();
     assert!(lines.map_while(Result::ok).any(|line| line == "held"));
     let store = JsonStore::new(folder.state());
-    let holder = Holder { pid: Some(child.id()) };
+    let holder = Holder { pid: Some(child.id()), claim: None };
     assert_eq!(busy(&folder.state()), holder);
-    assert_eq!(store.holder().unwrap(), Some(holder));
+    assert_eq!(store.holders().unwrap(), [holder]);
 
     child.kill().unwrap();
     child.wait().unwrap();
     assert_ne!(fs::read(folder.lock()).unwrap(), b"", "it could not clean up");
-    assert_eq!(store.holder().unwrap(), None, "what it left is not believed");
+    assert_eq!(store.holders().unwrap(), [], "what it left is not believed");
     let held = store.begin(Wait::Fail).unwrap();
     assert_eq!(fs::read(folder.lock()).unwrap(), format!("{}\n", std::process::id()).as_bytes());
     drop(held);
@@ -115,7 +115,7 @@ fn a_process_id_that_cannot_be_right_is_not_told() {
         let mut file = File::create(folder.lock()).unwrap();
         file.lock().unwrap();
         file.write_all(content.as_bytes()).unwrap();
-        assert_eq!(busy(&folder.state()), Holder { pid: None }, "{content:?}");
+        assert_eq!(busy(&folder.state()), Holder { pid: None, claim: None }, "{content:?}");
     }
     let folder = Folder::with_state();
     let file = File::create(folder.lock()).unwrap();
@@ -213,7 +213,7 @@ fn asking_who_holds_it_turns_nobody_away() {
     let asking = thread::spawn(move || {
         let store = JsonStore::new(path);
         while ended.try_recv() == Err(mpsc::TryRecvError::Empty) {
-            store.holder().unwrap();
+            store.holders().unwrap();
         }
     });
     let store = JsonStore::new(folder.state());

@@ -58,7 +58,7 @@ fn weak_two_sessions_at_once_are_not_kept_apart() {
     let store = ReferenceStore::new(folder.state());
     let first = store.begin(Wait::Fail).unwrap();
     let second = store.begin(Wait::Fail).unwrap();
-    assert_eq!(store.holder().unwrap(), None);
+    assert_eq!(store.holders().unwrap(), []);
     first.save(&sample(4)).unwrap();
     second.save(&sample(4)).unwrap_err();
 }

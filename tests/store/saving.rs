@@ -32,24 +32,25 @@ fn reading_creates_nothing() {
         let folder = Folder::new();
         let store = store::open(kind, folder.state());
         assert_eq!(store.read().unwrap(), None);
-        assert_eq!(store.holder().unwrap(), None);
+        assert_eq!(store.holders().unwrap(), []);
         assert_eq!(store.target().unwrap(), folder.state());
         assert_eq!(folder.names(), set([]));
 
-        fs::write(folder.state(), sample(3).encode()).unwrap();
+        store.begin(Wait::Fail).unwrap().save(&sample(3)).unwrap();
+        let before = folder.names();
         let loaded = store.read().unwrap().unwrap();
         assert_eq!(loaded.checkpoint, sample(3));
         assert_eq!(loaded.bytes.as_deref(), Some(&sample(3).encode()));
-        assert_eq!(store.holder().unwrap(), None);
-        assert_eq!(folder.names(), set(["state.json"]));
+        assert_eq!(store.holders().unwrap(), []);
+        assert_eq!(folder.names(), before);
     }
 }
 
 #[test]
 fn kinds_and_holders_are_told_by_name() {
-    assert_eq!(StoreKind::ALL.map(|kind| kind.to_string()), ["json", "reference"]);
-    assert_eq!(Holder { pid: Some(7) }.to_string(), "process 7");
-    assert_eq!(Holder { pid: None }.to_string(), "a session");
+    assert_eq!(StoreKind::ALL.map(|kind| kind.to_string()), ["json", "reference", "sqlite"]);
+    assert_eq!(Holder { pid: Some(7), claim: None }.to_string(), "process 7");
+    assert_eq!(Holder { pid: None, claim: None }.to_string(), "a session");
 }
 
 #[test]
@@ -310,7 +311,7 @@ fn a_write_that_stops_half_way_leaves_everything_as_it_was() {
             error.to_string().contains("cannot write the temp file: File too large"),
             "{error}"
         );
-        assert_eq!(store.holder().unwrap(), None);
+        assert_eq!(store.holders().unwrap(), []);
         return;
     }
     let folder = Folder::with_state();

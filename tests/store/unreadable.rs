@@ -20,7 +20,7 @@ fn refused(folder: &Folder, path: &Path) -> String {
         store.begin(Wait::Fail).unwrap_err(),
         store.begin(Wait::Block).unwrap_err(),
         store.target().unwrap_err(),
-        store.holder().unwrap_err(),
+        store.holders().unwrap_err(),
     ];
     assert!(
         errors.iter().all(|error| matches!(error, StoreError::Unreadable { .. })),
@@ -141,7 +141,7 @@ fn a_lock_file_that_is_none_is_told_and_not_waited_for() {
                 texts.push(folder.text(&error));
             }
         }
-        assert!(matches!(store.holder(), Err(StoreError::Unreadable { .. })), "{kind}");
+        assert!(matches!(store.holders(), Err(StoreError::Unreadable { .. })), "{kind}");
         assert_eq!(fs::read(folder.state()).unwrap(), sample(3).encode());
         assert!(store.read().unwrap().is_some(), "reading needs no lock");
     }

@@ -1,19 +1,22 @@
-//! Starting a program in a forked child, and signals for processes.
+//! Starting a program in a child, and signals for processes.
 
 #![allow(unsafe_code)]
 
 use std::ffi::CString;
+use std::fs::File;
 use std::io;
+use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::ptr;
 
 use libc::sock_filter;
+use nix::sys::signal::{SigSet, SigmaskHow};
 
 use crate::sandbox::Entry;
 use crate::subject::FILE_BYTES_MAX;
-use crate::sys::seccomp;
+use crate::sys::{arch, seccomp};
 
-/// All that a child needs between fork and exec, prepared before: there it may only make system calls.
+/// All that a child needs before its exec, prepared by its parent: it may only make system calls.
 pub(crate) struct Launch<'a> {
     /// Paths to try, in order.
     pub(crate) candidates: &'a [CString],
@@ -31,13 +34,31 @@ pub(crate) struct Launch<'a> {
     pub(crate) filter: &'a [sock_filter],
 }
 
-/// A child that waits until it is told to go on.
-pub(crate) struct Child {
+/// A child that waits until it is told to go on. Until it executes its program it runs in this process's memory, so that
+/// starting it does not depend on how much that is; it has a stack of its own.
+pub(crate) struct Child<'a> {
     /// Its process id.
     pub(crate) pid: i32,
     go: OwnedFd,
-    failure: OwnedFd,
+    failure: File,
+    /// It has memory of its own by now, or has ended.
+    is_apart: bool,
+    _way: Box<Way<'a>>,
+    _stack: Box<[MaybeUninit<u8>]>,
 }
+
+/// What the child goes by.
+struct Way<'a> {
+    launch: &'a Launch<'a>,
+    argv: Vec<*const libc::c_char>,
+    env: Vec<*const libc::c_char>,
+    wait: RawFd,
+    go: RawFd,
+    report: RawFd,
+}
+
+/// Bytes of a child's stack: a few frames, and the zeroed structures of its calls.
+const STACK_BYTES: usize = 64 << 10;
 
 /// What a child could not do.
 #[derive(Debug)]
@@ -52,36 +73,65 @@ fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
     nix::unistd::pipe2(nix::fcntl::OFlag::O_CLOEXEC).map_err(io::Error::from)
 }
 
-/// Forks a child that waits for [`Child::release`] and then becomes the program.
+/// Starts a child that waits for [`Child::release`] and then becomes the program. Whoever sees that it has become it, or
+/// has ended, says so by [`Child::is_apart`].
 ///
 /// # Errors
 ///
-/// The kernel's answer to `pipe` or `fork`.
-pub(crate) fn fork(launch: &Launch<'_>) -> io::Result<Child> {
+/// The kernel's answer to `pipe` or `clone`.
+pub(crate) fn start<'a>(launch: &'a Launch<'a>) -> io::Result<Child<'a>> {
     let (wait, go) = pipe()?;
     let (failure, report) = pipe()?;
     let pointers = |strings: &[CString]| -> Vec<*const libc::c_char> {
         strings.iter().map(|text| text.as_ptr()).chain([ptr::null()]).collect()
     };
-    let argv = pointers(launch.argv);
-    let env = pointers(launch.env);
-    // SAFETY: the child runs only `become_program`, which makes system calls on data that exists already, and never returns.
-    let pid = unsafe { libc::fork() };
+    let (argv, env) = (pointers(launch.argv), pointers(launch.env));
+    // The child has these in a table of its own: they are closed here when this returns, and not there.
+    let (to_wait, to_go, to_report) = (wait.as_raw_fd(), go.as_raw_fd(), report.as_raw_fd());
+    let way = Box::new(Way { launch, argv, env, wait: to_wait, go: to_go, report: to_report });
+    let mut stack = Box::new_uninit_slice(STACK_BYTES);
+    // No handler of this process may run in a child that shares its memory.
+    let all = SigSet::all();
+    let before = all.thread_swap_mask(SigmaskHow::SIG_SETMASK)?;
+    // SAFETY: the child has this stack, which ends at a multiple of 16 bytes, for itself, and runs `become_program` alone,
+    // which never returns and goes by `way`. It makes system calls, allocates nothing and takes no lock; what it reads
+    // lives as long as the `Child`, whose drop waits until the memory is not shared any more.
+    let pid = unsafe {
+        let top = stack.as_mut_ptr_range().end.cast::<libc::c_void>();
+        let top = top.wrapping_sub(top.addr() % 16);
+        let way = (&raw const *way).cast_mut().cast();
+        libc::clone(become_program, top, libc::CLONE_VM | libc::SIGCHLD, way)
+    };
+    let failed = io::Error::last_os_error();
+    // It was the thread's own mask a moment ago.
+    let _ = before.thread_set_mask();
     match pid {
-        -1 => Err(io::Error::last_os_error()),
-        0 => become_program(
-            launch,
-            &argv,
-            &env,
-            wait.as_raw_fd(),
-            go.as_raw_fd(),
-            report.as_raw_fd(),
-        ),
-        pid => Ok(Child { pid, go, failure }),
+        -1 => Err(failed),
+        pid => Ok(Child {
+            pid,
+            go,
+            failure: failure.into(),
+            is_apart: false,
+            _way: way,
+            _stack: stack,
+        }),
     }
 }
 
-impl Child {
+impl Drop for Child<'_> {
+    fn drop(&mut self) {
+        if !self.is_apart {
+            kill(self.pid);
+            // SAFETY: plain numbers and a null pointer, for "the status is not wanted".
+            while unsafe { libc::waitpid(self.pid, ptr::null_mut(), libc::__WALL) } == self.pid {
+                // A traced one can stop on its way.
+                kill(self.pid);
+            }
+        }
+    }
+}
+
+impl Child<'_> {
     /// Lets it go on.
     ///
     /// # Errors
@@ -91,12 +141,17 @@ impl Child {
         nix::unistd::write(&self.go, b"g").map(|_| ()).map_err(io::Error::from)
     }
 
+    /// It has become the program, or ended: its memory is not this process's any more.
+    pub(crate) fn is_apart(&mut self) {
+        self.is_apart = true;
+    }
+
     /// What it could not do; called when it has ended before it became the program.
-    pub(crate) fn failure(self) -> Failure {
+    pub(crate) fn failure(mut self) -> Failure {
+        self.is_apart();
         let mut bytes = Vec::new();
-        let mut file = std::fs::File::from(self.failure);
         // A child that was killed has said nothing; then there is nothing to read either.
-        let _ = io::Read::read_to_end(&mut file, &mut bytes);
+        let _ = io::Read::read_to_end(&mut &self.failure, &mut bytes);
         match bytes.split_first_chunk::<4>() {
             Some((errno, stage)) => Failure {
                 stage: String::from_utf8_lossy(stage).into_owned(),
@@ -110,90 +165,89 @@ impl Child {
     }
 }
 
-/// The child's way from fork to exec.
-fn become_program(
-    launch: &Launch<'_>,
-    argv: &[*const libc::c_char],
-    env: &[*const libc::c_char],
-    wait: RawFd,
-    go: RawFd,
-    report: RawFd,
-) -> ! {
+/// The child's way to its program. It runs in the parent's memory beside the parent, which waits for news of it, and has its
+/// `errno` in common with that: so calls that can fail on a good way are made directly.
+extern "C" fn become_program(way: *mut libc::c_void) -> libc::c_int {
+    // SAFETY: `start` passes a `Way` that lives for as long as this runs, and changes nothing in it.
+    let way = unsafe { &*way.cast::<Way<'_>>() };
+    let mut byte = 0u8;
     // The lab's own end must be gone, or the child would wait for itself if the lab died.
-    // SAFETY: closes a descriptor that nothing in this process uses any more; `read` gets a live byte.
-    unsafe {
-        libc::close(go);
-        let mut byte = 0u8;
-        if libc::read(wait, (&raw mut byte).cast(), 1) != 1 {
-            libc::_exit(127);
+    // SAFETY: closes a descriptor of this process's own table that nothing in it uses; `read` gets a live byte.
+    let told = unsafe {
+        arch::call(libc::SYS_close, [way.go as usize, 0, 0, 0, 0]);
+        let byte = (&raw mut byte).addr();
+        arch::call(libc::SYS_read, [way.wait as usize, byte, 1, 0, 0])
+    };
+    if told == 1 {
+        let (stage, errno) = match prepare(way.launch) {
+            Err(failure) => failure,
+            Ok(()) => ("execute it", execute(way)),
+        };
+        let errno = errno.to_ne_bytes();
+        let report = way.report as usize;
+        // SAFETY: both writes get live buffers with their lengths.
+        unsafe {
+            arch::call(libc::SYS_write, [report, errno.as_ptr().addr(), errno.len(), 0, 0]);
+            arch::call(libc::SYS_write, [report, stage.as_ptr().addr(), stage.len(), 0, 0]);
         }
     }
-    let (stage, errno) = match prepare(launch) {
-        Err(failure) => failure,
-        Ok(()) => ("execute it", execute(launch.candidates, argv, env)),
-    };
-    let errno = errno.to_ne_bytes();
-    // SAFETY: both writes get live buffers with their lengths; `_exit` runs no handlers of the parent's.
-    unsafe {
-        libc::write(report, errno.as_ptr().cast(), errno.len());
-        libc::write(report, stage.as_ptr().cast(), stage.len());
-        libc::_exit(127)
-    }
+    // SAFETY: ends this process, and runs no handlers of the parent's.
+    unsafe { arch::call(libc::SYS_exit_group, [127, 0, 0, 0, 0]) };
+    127
 }
 
 fn checked(answer: i64, stage: &'static str) -> Result<(), (&'static str, i32)> {
-    if answer < 0 {
-        return Err((stage, io::Error::last_os_error().raw_os_error().unwrap_or(0)));
-    }
-    Ok(())
+    if answer < 0 { Err((stage, -answer as i32)) } else { Ok(()) }
 }
 
+/// `struct sigaction` as the kernel has it, or a set of signals: all zero is the default, and the empty set.
+const NO_SIGNAL: [u64; 4] = [0; 4];
+/// The bytes of a set of signals.
+const SET_BYTES: usize = 8;
+
 fn prepare(launch: &Launch<'_>) -> Result<(), (&'static str, i32)> {
-    // SAFETY: system calls on numbers and on live, initialised structures; the program has only this thread.
+    let none = NO_SIGNAL.as_ptr().addr();
+    // SAFETY: system calls on numbers and on live, initialised structures.
     unsafe {
         // A session without a controlling terminal: nothing can prompt on /dev/tty, and no hang-up comes when it ends.
-        checked(i64::from(libc::setsid()), "make a session")?;
+        checked(arch::call(libc::SYS_setsid, [0; 5]), "make a session")?;
         for (target, source) in launch.stdio.iter().enumerate() {
+            // None of these stands where it goes to: Rust has opened the first three before anything else.
             checked(
-                i64::from(libc::dup2(*source, target as RawFd)),
+                arch::call(libc::SYS_dup3, [*source as usize, target, 0, 0, 0]),
                 "set up standard input and output",
             )?;
         }
-        for signal in 1..=64 {
-            // Fails for the two that cannot be handled and those that the library keeps to itself.
-            libc::signal(signal, libc::SIG_DFL);
+        for signal in (1..=64).filter(|signal| ![libc::SIGKILL, libc::SIGSTOP].contains(signal)) {
+            arch::call(libc::SYS_rt_sigaction, [signal as usize, none, 0, SET_BYTES, 0]);
         }
-        let mut none: libc::sigset_t = std::mem::zeroed();
-        libc::sigemptyset(&raw mut none);
-        libc::sigprocmask(libc::SIG_SETMASK, &raw const none, ptr::null_mut());
         // Closed by the exec, not now: the report pipe, and what the sandbox has prepared, are still needed.
-        let all = libc::syscall(libc::SYS_close_range, 3u32, u32::MAX, libc::CLOSE_RANGE_CLOEXEC);
-        checked(all, "close the lab's descriptors")?;
+        let all = [3, u32::MAX as usize, libc::CLOSE_RANGE_CLOEXEC as usize, 0, 0];
+        checked(arch::call(libc::SYS_close_range, all), "close the lab's descriptors")?;
         let no_core = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-        checked(
-            i64::from(libc::setrlimit(libc::RLIMIT_CORE, &raw const no_core)),
-            "turn off core dumps",
-        )?;
-        let mut size: libc::rlimit = std::mem::zeroed();
-        checked(
-            i64::from(libc::getrlimit(libc::RLIMIT_FSIZE, &raw mut size)),
-            "ask for the limit of files",
-        )?;
+        let limit = |which: u32, new: *const libc::rlimit, old: *mut libc::rlimit| {
+            arch::call(libc::SYS_prlimit64, [0, which as usize, new.addr(), old.addr(), 0])
+        };
+        let core = limit(libc::RLIMIT_CORE, &raw const no_core, ptr::null_mut());
+        checked(core, "turn off core dumps")?;
+        let mut size = no_core;
+        let asked = limit(libc::RLIMIT_FSIZE, ptr::null(), &raw mut size);
+        checked(asked, "ask for the limit of files")?;
         size.rlim_max = size.rlim_max.min(FILE_BYTES_MAX);
         size.rlim_cur = size.rlim_cur.min(size.rlim_max);
-        checked(
-            i64::from(libc::setrlimit(libc::RLIMIT_FSIZE, &raw const size)),
-            "limit the size of files",
-        )?;
+        let set = limit(libc::RLIMIT_FSIZE, &raw const size, ptr::null_mut());
+        checked(set, "limit the size of files")?;
     }
     launch.entry.enter().map_err(|error| (error.stage, error.errno))?;
-    // SAFETY: a live C string, and plain numbers.
+    // SAFETY: a live C string, an empty set of signals, and plain numbers.
     unsafe {
-        checked(i64::from(libc::chdir(launch.folder.as_ptr())), "enter the work folder")?;
-        checked(
-            i64::from(libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)),
-            "give up privileges",
-        )?;
+        let folder = launch.folder.as_ptr().addr();
+        checked(arch::call(libc::SYS_chdir, [folder, 0, 0, 0, 0]), "enter the work folder")?;
+        let no_privileges = [libc::PR_SET_NO_NEW_PRIVS as usize, 1, 0, 0, 0];
+        checked(arch::call(libc::SYS_prctl, no_privileges), "give up privileges")?;
+        // What is pending by now ends the child, as it would end the program.
+        let unblock = [libc::SIG_SETMASK as usize, none, 0, SET_BYTES, 0];
+        checked(arch::call(libc::SYS_rt_sigprocmask, unblock), "unblock signals")?;
     }
     seccomp::install(launch.filter).map_err(|errno| ("install the system call filter", errno))
 }
@@ -204,24 +258,23 @@ const TRIES_WHILE_BUSY: u32 = 500;
 const PAUSE: libc::timespec = libc::timespec { tv_sec: 0, tv_nsec: 2_000_000 };
 
 /// Tries the candidates in order, as `execvp` does; returns why none worked.
-fn execute(
-    candidates: &[CString],
-    argv: &[*const libc::c_char],
-    env: &[*const libc::c_char],
-) -> i32 {
+fn execute(way: &Way<'_>) -> i32 {
+    let (argv, env) = (way.argv.as_ptr().addr(), way.env.as_ptr().addr());
     let mut answer = libc::ENOENT;
-    for candidate in candidates {
+    for candidate in way.launch.candidates {
         let (mut tries, pause) = (TRIES_WHILE_BUSY, PAUSE);
         let errno = loop {
             // SAFETY: all are live C strings, the arrays end with a null pointer.
-            unsafe { libc::execve(candidate.as_ptr(), argv.as_ptr(), env.as_ptr()) };
-            let errno = io::Error::last_os_error().raw_os_error().unwrap_or(0);
+            let failed = unsafe {
+                arch::call(libc::SYS_execve, [candidate.as_ptr().addr(), argv, env, 0, 0])
+            };
+            let errno = -failed as i32;
             if errno != libc::ETXTBSY || tries == 0 {
                 break errno;
             }
             tries -= 1;
             // SAFETY: a live `timespec`, and a null pointer for "the rest is not wanted".
-            unsafe { libc::nanosleep(&raw const pause, ptr::null_mut()) };
+            unsafe { arch::call(libc::SYS_nanosleep, [(&raw const pause).addr(), 0, 0, 0, 0]) };
         };
         match errno {
             libc::ENOENT | libc::ENOTDIR => {}

@@ -5,7 +5,7 @@
 use std::mem::offset_of;
 
 use libc::{
-    BPF_ABS, BPF_JA, BPF_JEQ, BPF_JGE, BPF_JMP, BPF_JSET, BPF_K, BPF_LD, BPF_RET, BPF_W,
+    BPF_ABS, BPF_JA, BPF_JEQ, BPF_JGE, BPF_JGT, BPF_JMP, BPF_JSET, BPF_K, BPF_LD, BPF_RET, BPF_W,
     seccomp_data, sock_filter,
 };
 
@@ -133,29 +133,54 @@ pub(crate) fn assemble(rules: &[(u32, Check)]) -> Vec<sock_filter> {
     let mut rules: Vec<&(u32, Check)> =
         rules.iter().filter(|(_, check)| *check != Check::Never).collect();
     rules.sort_by_key(|(number, _)| *number);
-    code.extend(search(&rules));
+    code.extend(search(&rows(&rules)));
     code
 }
 
-/// So many numbers are compared one after another.
+/// So many numbers, or rows of them, are compared one after another.
 const MOST_IN_LINE: usize = 4;
 
-/// The answer for the number that is loaded, from rules in the order of their numbers. By halves, since the kernel runs a
-/// filter for every number that there is when it is installed, and then for every call.
-fn search(rules: &[&(u32, Check)]) -> Vec<sock_filter> {
+/// Numbers one after another with the same check.
+struct Row<'a> {
+    first: u32,
+    last: u32,
+    check: &'a Check,
+}
+
+/// The rows of rules in the order of their numbers.
+fn rows<'a>(rules: &[&'a (u32, Check)]) -> Vec<Row<'a>> {
+    let mut rows: Vec<Row<'a>> = Vec::new();
+    for (number, check) in rules {
+        match rows.last_mut() {
+            Some(row) if row.last + 1 == *number && row.check == check => row.last = *number,
+            _ => rows.push(Row { first: *number, last: *number, check }),
+        }
+    }
+    rows
+}
+
+/// The answer for the number that is loaded. By halves, since the kernel runs a filter for every number that there is when it
+/// is installed, and then for every call; and short, since it compiles it each time.
+fn search(rows: &[Row<'_>]) -> Vec<sock_filter> {
     let mut code = Vec::new();
-    if rules.len() > MOST_IN_LINE {
-        let (low, high) = rules.split_at(rules.len() / 2);
+    if rows.len() > MOST_IN_LINE {
+        let (low, high) = rows.split_at(rows.len() / 2);
         let low = search(low);
-        code.push(jump(BPF_JGE, high[0].0, 0, 1));
+        code.push(jump(BPF_JGE, high[0].first, 0, 1));
         code.push(statement(BPF_JMP | BPF_JA, low.len() as u32));
         code.extend(low);
         code.extend(search(high));
         return code;
     }
-    for (number, check) in rules {
-        let block = block(check);
-        code.push(jump(BPF_JEQ, *number, 0, block.len() as u8));
+    for row in rows {
+        let block = block(row.check);
+        let over = block.len() as u8;
+        if row.first == row.last {
+            code.push(jump(BPF_JEQ, row.first, 0, over));
+        } else {
+            code.push(jump(BPF_JGE, row.first, 0, over + 1));
+            code.push(jump(BPF_JGT, row.last, over, 0));
+        }
         code.extend(block);
     }
     code.push(answer(ALLOW));
@@ -206,6 +231,7 @@ mod tests {
                     BPF_JEQ => at += take(value == step.k),
                     BPF_JSET => at += take(value & step.k != 0),
                     BPF_JGE => at += take(value >= step.k),
+                    BPF_JGT => at += take(value > step.k),
                     other => panic!("jump {other:#x}"),
                 },
                 other => panic!("instruction {other:#x}"),
@@ -223,6 +249,8 @@ mod tests {
             (3, Check::Never),
             (425, Check::Refuse(38)),
             (17, Check::Always),
+            (18, Check::Always),
+            (20, Check::Always),
             (1000, Check::Always),
         ]
     }
@@ -235,7 +263,10 @@ mod tests {
     fn picks_calls_by_number_and_argument() {
         assert_eq!(ask(0, 0), ALLOW);
         let stopped = |number: &u32| ask(*number, 0) != ALLOW;
-        assert_eq!((0..1100).filter(stopped).collect::<Vec<_>>(), [1, 9, 16, 17, 425, 1000]);
+        assert_eq!(
+            (0..1100).filter(stopped).collect::<Vec<_>>(),
+            [1, 9, 16, 17, 18, 20, 425, 1000]
+        );
         assert_eq!(ask(2, 0o2_000_000), ALLOW, "an open for reading");
         assert_eq!(ask(2, 0o101), TRACE, "an open that creates");
         assert_eq!(ask(3, 0), ALLOW);

@@ -1,7 +1,9 @@
 //! The system calls that the tracer decodes, and which uses of each are worth a stop.
 
+use std::sync::OnceLock;
+
 use crate::sys::arch;
-use crate::sys::seccomp::Check;
+use crate::sys::seccomp::{self, Check};
 use crate::trace::Detail;
 
 macro_rules! calls {
@@ -255,7 +257,7 @@ impl Call {
 }
 
 /// The rules for the filter: each call that this processor has, with its check.
-pub(super) fn rules(detail: Detail) -> Vec<(u32, Check)> {
+fn rules(detail: Detail, reads_are_told: bool) -> Vec<(u32, Check)> {
     let check = |call: &Call| match (detail, call) {
         (Detail::Overwrites, call) if call.is_by_descriptor() => Check::Never,
         // What is read is seen when it is read.
@@ -264,8 +266,22 @@ pub(super) fn rules(detail: Detail) -> Vec<(u32, Check)> {
         (Detail::Steps, Call::Kill) => Check::Always,
         (Detail::Steps, call) => call.check(true),
         (_, call) if call.is_look() => Check::Never,
-        _ => call.check(detail != Detail::Changes),
+        _ => call.check(detail != Detail::Changes && !reads_are_told),
     };
     let numbered = |call: &Call| Some((u32::try_from(call.number()).ok()?, check(call)));
     Call::ALL.iter().filter_map(numbered).collect()
+}
+
+/// The filter for a program; `reads_are_told` by something else, and need no stops.
+pub(super) fn filter(detail: Detail, reads_are_told: bool) -> &'static [libc::sock_filter] {
+    static FILTERS: [OnceLock<Vec<libc::sock_filter>>; 5] = [const { OnceLock::new() }; 5];
+    let which = match (detail, reads_are_told) {
+        (Detail::Changes, _) => 0,
+        (Detail::Reads, _) => 1,
+        (Detail::Overwrites, false) => 2,
+        (Detail::Overwrites, true) => 3,
+        (Detail::Steps, _) => 4,
+    };
+    let told = which == 3;
+    FILTERS[which].get_or_init(|| seccomp::assemble(&rules(detail, told)))
 }

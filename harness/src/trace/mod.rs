@@ -26,6 +26,7 @@ mod mapping;
 mod names;
 mod output;
 mod outsiders;
+mod reads;
 mod released;
 mod resolve;
 mod spawn;
@@ -40,6 +41,7 @@ pub use steps::{Intent, Named, Part, Stand, Stepped, Turn};
 
 pub(crate) use elsewhere::Fence;
 use output::{Collected, Collector};
+use reads::Reads;
 use resolve::View;
 use spawn::Started;
 use tracer::{Running, State, Thread, Tracer};
@@ -67,7 +69,8 @@ pub enum Detail {
     Reads,
     /// Only what tells whether a file was read before it was overwritten, for runs of which the end alone is of interest:
     /// reads, and every change but those through a descriptor that is open already. Writes, syncs, locks, closes and
-    /// outputs are not in the log (outputs are in [`Trace::ends`] all the same).
+    /// outputs are not in the log (outputs are in [`Trace::ends`] all the same), nor who it was that read a file. A file of
+    /// which nobody knows whether it was read is a gap.
     Overwrites,
     /// The reads too, and every program is held before each step on what is watched, looks included, until
     /// [`Director::turn`] lets it go on.
@@ -221,15 +224,20 @@ pub fn run_into(
     };
     let options = &Options { detail, ..options.clone() };
     let pinned = Pinned::to(options.pin)?;
-    let started = start_all(programs, sandbox, options)?;
+    let reads = match detail {
+        Detail::Overwrites => sandbox.reads().map(Reads::new),
+        Detail::Changes | Detail::Reads | Detail::Steps => None,
+    };
+    let started = start_all(programs, sandbox, calls::filter(detail, reads.is_some()))?;
     let begun = Instant::now();
-    let world = World { fence, ..look_around(&started, sandbox, options, spool) };
+    let world = World { fence, ..look_around(&started, sandbox, options, spool, reads) };
     let pids: Vec<i32> = started.iter().map(|one| one.stop.tid()).collect();
-    let (mut stops, mut outputs, mut mains) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut stops, mut outputs, mut mains, mut kept) = (vec![], vec![], vec![], vec![]);
     for one in started {
         stops.push(one.stop);
         outputs.extend(one.outputs);
         mains.push(one.pidfd);
+        kept.push(one.kept);
     }
     let collector =
         Collector::start(outputs, OUTPUT_LIMIT, mains, options.time_limit, pinned.before);
@@ -239,12 +247,15 @@ pub fn run_into(
     })?;
     let mut tracer = Tracer::new(director, world, &pids, begun, &collector, options.budget);
     let outcome = tracer.run(stops, strangers);
+    tracer.note_reads();
+    tracer.note_unclear_reads();
     if outcome.is_err() {
         tracer.threads.values().for_each(|thread| spawn::end(thread.process));
     }
     let Tracer { events, mut gaps, programs, world, .. } = tracer;
     let strayed = world.strayed;
     let outputs = collector.finish();
+    drop(kept);
     outcome?;
     if let Some(path) = strayed {
         return Err(TraceError::Strayed { path });
@@ -257,11 +268,11 @@ pub fn run_into(
 fn start_all(
     programs: &[Program],
     sandbox: &Sandbox,
-    options: &Options,
+    filter: &[libc::sock_filter],
 ) -> Result<Vec<Started>, TraceError> {
     let mut started: Vec<Started> = Vec::new();
     for program in programs {
-        match spawn::start(program, sandbox, options.detail) {
+        match spawn::start(program, sandbox, filter) {
             Ok(one) => started.push(one),
             Err(error) => {
                 started.iter().for_each(|one| spawn::end(one.stop.tid()));
@@ -300,7 +311,13 @@ fn ends(
 }
 
 /// What the watched folder holds before anything runs.
-fn look_around(started: &[Started], sandbox: &Sandbox, options: &Options, spool: &Spool) -> World {
+fn look_around(
+    started: &[Started],
+    sandbox: &Sandbox,
+    options: &Options,
+    spool: &Spool,
+    told_reads: Option<Reads>,
+) -> World {
     let tid = started.first().map_or(0, |one| one.stop.tid());
     let lost = Cell::new(false);
     let mut watched = sandbox.watched();
@@ -332,6 +349,7 @@ fn look_around(started: &[Started], sandbox: &Sandbox, options: &Options, spool:
         steps: options.detail == Detail::Steps,
         mains: started.iter().map(|one| one.stop.tid()).collect(),
         locked: BTreeSet::new(),
+        told_reads,
         room: options.budget.bytes,
         fence: None,
         strayed: None,

@@ -14,10 +14,10 @@ use crate::subject::Program;
 use crate::sys::forked::Forked;
 use crate::sys::process::{self, Launch};
 use crate::sys::ptrace::{self, News, Stopped, Why};
-use crate::sys::{pty, seccomp};
+use crate::sys::pty;
+use crate::trace::TraceError;
 use crate::trace::names::Inode;
 use crate::trace::resolve::inode;
-use crate::trace::{Detail, TraceError, calls};
 
 /// Where a program without a slash is looked up if the environment has no `PATH`.
 const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
@@ -33,6 +33,8 @@ pub(super) struct Started {
     pub(super) outputs: [OwnedFd; 2],
     /// The program's ends of them.
     pub(super) ends: [(Inode, Stream); 2],
+    /// Keep them open: that a program has closed its outputs is no news for whoever collects them.
+    pub(super) kept: [OwnedFd; 2],
 }
 
 fn spawn_error(program: &Program, stage: &str, source: io::Error) -> TraceError {
@@ -89,7 +91,7 @@ fn stdin(bytes: &[u8]) -> io::Result<OwnedFd> {
 pub(super) fn start(
     program: &Program,
     sandbox: &Sandbox,
-    detail: Detail,
+    filter: &[libc::sock_filter],
 ) -> Result<Started, TraceError> {
     let failed = |stage: &'static str| move |source| spawn_error(program, stage, source);
     let candidates = candidates(program).map_err(failed("find it"))?;
@@ -109,7 +111,6 @@ pub(super) fn start(
         (end(&its_stdout).map_err(failed("prepare standard output"))?, Stream::Stdout),
         (end(&its_stderr).map_err(failed("prepare standard error"))?, Stream::Stderr),
     ];
-    let filter = seccomp::assemble(&calls::rules(detail));
     let launch = Launch {
         candidates: &candidates,
         argv: &argv,
@@ -117,18 +118,18 @@ pub(super) fn start(
         stdio: [input.as_raw_fd(), its_stdout.as_raw_fd(), its_stderr.as_raw_fd()],
         entry: &sandbox.entry(),
         folder: &folder,
-        filter: &filter,
+        filter,
     };
     let _forked = Forked::new();
-    let child = process::fork(&launch).map_err(failed("fork"))?;
+    let child = process::start(&launch).map_err(failed("fork"))?;
     let (stop, pidfd) = bring_to_exec(program, child)?;
-    Ok(Started { stop, pidfd, outputs: [stdout, stderr], ends })
+    Ok(Started { stop, pidfd, outputs: [stdout, stderr], ends, kept: [its_stdout, its_stderr] })
 }
 
 /// Traces the child and lets it run up to its exec.
 fn bring_to_exec(
     program: &Program,
-    child: process::Child,
+    mut child: process::Child<'_>,
 ) -> Result<(Stopped, OwnedFd), TraceError> {
     let pid = child.pid;
     let traced = ptrace::seize(pid)
@@ -143,7 +144,10 @@ fn bring_to_exec(
     };
     loop {
         match ptrace::wait(pid, true) {
-            Ok(News::Stop(stop, Why::Exec(_))) => return Ok((stop, pidfd)),
+            Ok(News::Stop(stop, Why::Exec(_))) => {
+                child.is_apart();
+                return Ok((stop, pidfd));
+            }
             Ok(News::Stop(stop, Why::Signal(signal))) => drop(stop.go(signal)),
             Ok(News::Stop(stop, _)) => drop(stop.go(0)),
             Ok(News::Nothing) => {}

@@ -12,6 +12,7 @@ use crate::sys::ptrace::{self, News, Stopped, Tid, Why};
 use crate::trace::budget::{self, Budget};
 use crate::trace::decode::Pending;
 use crate::trace::output::Collector;
+use crate::trace::reads::Reads;
 use crate::trace::released::{self, Held};
 use crate::trace::resolve;
 use crate::trace::steps::{Gate, Steps};
@@ -179,7 +180,10 @@ impl Tracer<'_> {
             return;
         }
         match why {
-            Why::Entry => self.entered(stop),
+            Why::Entry => {
+                self.note_reads();
+                self.entered(stop);
+            }
             Why::Exit => self.exited(stop),
             Why::Signal(signal) => self.go(stop, signal),
             Why::GroupStop => drop(stop.listen()),
@@ -187,6 +191,27 @@ impl Tracer<'_> {
             Why::Exec(former) => self.executed(stop, former),
             Why::Begin if is_new => self.set(tid, State::Born(stop)),
             Why::Begin | Why::Other => self.go(stop, 0),
+        }
+    }
+
+    /// Writes down what was read since the last time, where no stops tell.
+    pub(super) fn note_reads(&mut self) {
+        let files = self.world.told_reads.as_mut().map(Reads::news).unwrap_or_default();
+        for file in files {
+            let path = self.world.path(file);
+            let actor = self.actor(self.programs.first().map_or(0, |program| program.main));
+            // Nobody steers by what may have been long ago.
+            let mut event = Event { actor, what: What::Read { file, path } };
+            self.world.spool.event(&mut event);
+            self.events.push(event);
+        }
+    }
+
+    /// A file that was opened may have been read through memory.
+    pub(super) fn note_unclear_reads(&mut self) {
+        if let Some(file) = self.world.told_reads.as_ref().and_then(Reads::unclear) {
+            let path = self.world.path(file);
+            self.gap("it was opened, and perhaps read through memory".to_owned(), Some(path));
         }
     }
 

@@ -14,6 +14,7 @@ use crate::trace::descriptors::Descriptors;
 use crate::trace::elsewhere::Fence;
 use crate::trace::mapping::Mappings;
 use crate::trace::names::{Inode, Names};
+use crate::trace::reads::Reads;
 use crate::trace::resolve::{Descriptor, View, descriptor, inode, kind, stat_fd};
 use crate::tree::Top;
 use crate::watched::Watched;
@@ -63,6 +64,8 @@ pub(super) struct World {
     pub(super) mains: Vec<i32>,
     /// Files on which a process has taken a lock, with the process; it may have let it go since.
     pub(super) locked: BTreeSet<(FileId, i32)>,
+    /// Tells of them, where stops do not.
+    pub(super) told_reads: Option<Reads>,
     /// So many more written bytes the log may keep.
     pub(super) room: u64,
     /// Takes in what is written.
@@ -129,7 +132,7 @@ impl World {
             return;
         };
         if kind(&stat) != libc::S_IFDIR {
-            self.names.meet(inode(&stat), path);
+            self.meet(at, &stat, path);
             return;
         }
         let Ok(mut top) = Top::open(at) else {
@@ -142,12 +145,20 @@ impl World {
             };
             for name in folder.names().unwrap_or_default() {
                 let below = relative.join(&name);
-                match nix::sys::stat::lstat(&folder.entry(&name)) {
+                let at = folder.entry(&name);
+                match nix::sys::stat::lstat(&at) {
                     Ok(stat) if kind(&stat) == libc::S_IFDIR => folders.push(below),
-                    Ok(stat) => drop(self.names.meet(inode(&stat), &path.join(below))),
+                    Ok(stat) => self.meet(&at, &stat, &path.join(below)),
                     Err(_) => {}
                 }
             }
+        }
+    }
+
+    fn meet(&mut self, at: &Path, stat: &FileStat, path: &Path) {
+        let file = self.names.meet(inode(stat), path);
+        if let Some(reads) = self.told_reads.as_mut().filter(|_| kind(stat) == libc::S_IFREG) {
+            reads.watch(at, file);
         }
     }
 

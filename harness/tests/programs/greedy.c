@@ -3,7 +3,7 @@
 #include "subject.h"
 
 int main(int argc, char **argv) {
-    char line[1000];
+    static char line[1000]; /* on the stack it can be so near to the end of all addresses that no length fits */
     memset(line, 'x', sizeof line);
     int fd = OK(open("log", O_RDWR | O_CREAT | O_APPEND, 0644));
     struct iovec pieces[2] = {{line, 400}, {line, 600}};

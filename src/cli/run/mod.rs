@@ -29,6 +29,7 @@ pub(super) fn run(args: &RunArgs, out: &mut Out) -> Result<Exit, CliError> {
         watch: place.clock.stopwatch(),
     };
     let mut sessions = 0;
+    let mut last = None;
     let (end, fresh) = match place.stop.read()? {
         // It may be stopped because its questions, its corpus or its checkpoint cannot be read.
         Some(stopped) => (End::Stopped(stopped), place::questions(&args.fresh).ok()),
@@ -36,12 +37,13 @@ pub(super) fn run(args: &RunArgs, out: &mut Out) -> Result<Exit, CliError> {
             let fresh = place::questions(&args.fresh)?;
             let end = begin(args, model, &place, &fresh, &mut budget, &mut |done| {
                 sessions += 1;
+                last = Some(done.left.clone());
                 print_session(out, args.place.json, done);
             })?;
             (end, Some(fresh))
         }
     };
-    let summary = Summary::new(end, sessions, &budget, &place, fresh)?;
+    let summary = Summary::new(end, sessions, last, &budget, &place, fresh)?;
     match args.place.json {
         true => summary.print_json(out),
         false => summary.print(out, &place),

@@ -3,13 +3,12 @@
 use serde_json::json;
 
 use super::budget::Budget;
-use crate::checkpoint::Checkpoint;
 use crate::choice::Choice;
 use crate::cli::error::CliError;
 use crate::cli::out::Out;
 use crate::cli::place::Place;
 use crate::control::Stopped;
-use crate::session::Worked;
+use crate::session::{Left, Worked};
 use crate::words::questions;
 
 /// Why no further session starts.
@@ -76,37 +75,42 @@ pub(super) struct Summary<'a> {
     pub(super) end: End,
     pub(super) sessions: u64,
     pub(super) budget: &'a Budget,
-    /// What is on disk now, or would be the queue; `None`: it cannot be read, and no session has tried to.
-    pub(super) checkpoint: Option<Checkpoint>,
+    /// What the last session left; where there was none, what is on disk now, or would be the queue. `None`: it cannot be read, and no
+    /// session has tried to.
+    pub(super) left: Option<Left>,
 }
 
 impl<'a> Summary<'a> {
-    /// Reads what is on disk now.
+    /// `last`: what the last session left. Others may have gone on from there, which is not for this run to tell.
     pub(super) fn new(
         end: End,
         sessions: u64,
+        last: Option<Left>,
         budget: &'a Budget,
         place: &Place,
         fresh: Option<Vec<String>>,
     ) -> Result<Self, CliError> {
-        let checkpoint = match (place.store.read(), &end) {
-            (Ok(Some(loaded)), _) => Some(loaded.checkpoint),
-            (Ok(None), _) => fresh.map(Checkpoint::fresh),
+        if last.is_some() && end != End::Empty {
+            return Ok(Summary { end, sessions, budget, left: last });
+        }
+        let left = match (place.store.read(), &end) {
+            (Ok(Some(loaded)), _) => Some(Left::of(&loaded.checkpoint)),
+            (Ok(None), _) => fresh.map(|fresh| Left { queue: fresh, ..Left::default() }),
             // It may be stopped for its repair. Who stopped it knows.
             (Err(_), End::Stopped(_)) => None,
             (Err(error), _) => return Err(error.into()),
         };
-        Ok(Summary { end, sessions, budget, checkpoint })
+        Ok(Summary { end, sessions, budget, left })
     }
 
     pub(super) fn print_json(&self, out: &mut Out) {
-        let checkpoint = self.checkpoint.as_ref();
+        let left = self.left.as_ref();
         out.json(&json!({
             "end": self.end.name(),
             "sessions": self.sessions,
-            "open": checkpoint.map(|c| &c.queue),
-            "answers": checkpoint.map(|c| c.answers.len()),
-            "pending": checkpoint.map(|c| c.pending.len()),
+            "open": left.map(|left| &left.queue),
+            "answers": left.map(|left| left.answers),
+            "pending": left.map(|left| left.pending),
             "budget": self.budget.json(),
             "stopped": match &self.end {
                 End::Stopped(stopped) => Some(stopped),
@@ -128,18 +132,18 @@ impl<'a> Summary<'a> {
             End::Stopped(stopped) => out
                 .line(&format!("{path}: {stopped}; no session starts until `long-horizon resume`")),
         }
-        let Some(checkpoint) = &self.checkpoint else {
+        let Some(left) = &self.left else {
             return;
         };
         out.line(&format!(
             "{path}: {} in the queue, {} answered, {} waiting for a person",
-            checkpoint.queue.len(),
-            checkpoint.answers.len(),
-            checkpoint.pending.len()
+            left.queue.len(),
+            left.answers,
+            left.pending
         ));
-        if let Some(left) = self.budget.words() {
-            out.line(&format!("budget: {left}; {} open", questions(checkpoint.queue.len())));
-            for question in &checkpoint.queue {
+        if let Some(budget) = self.budget.words() {
+            out.line(&format!("budget: {budget}; {} open", questions(left.queue.len())));
+            for question in &left.queue {
                 out.line(&format!("  {question}"));
             }
         }

@@ -159,7 +159,7 @@ impl Oracle {
         Ok(cut)
     }
 
-    /// What differs when the same order runs again, later.
+    /// What differs when the same orders run again, later.
     ///
     /// # Errors
     ///
@@ -171,19 +171,27 @@ impl Oracle {
         fault: &RaceFault,
     ) -> Result<Masks, LabError> {
         let mut masks = Masks::default();
-        let all: Vec<Side> = (0..fault.processes.len()).collect();
-        let Some(first) = self.serial.iter().find(|serial| serial.order == all) else {
-            return Ok(masks);
-        };
-        let mut place = Place { tree: before.clone(), ..Place::default() };
-        for (side, (name, command)) in fault.processes.iter().enumerate() {
+        let mut places: BTreeMap<Vec<Side>, Place> = BTreeMap::new();
+        let start = Place { tree: before.clone(), ..Place::default() };
+        places.insert(Vec::new(), start);
+        // Shorter orders come first, so that each begins where the one without its last program ended.
+        for serial in self.serial.iter().filter(|serial| !serial.order.is_empty()) {
+            check_interrupt()?;
+            let Some((last, first)) = serial.order.split_last() else { continue };
+            let mut place = places.get(first).cloned().unwrap_or_default();
+            let (name, command) = &fault.processes[*last];
             let command = std::slice::from_ref(command);
-            let (trace, after) = stage.run(command, &place.tree, false, &mut Undisturbed)?;
-            masks.learn(&first.told[side], &told(name, &trace.ends[0]));
-            place.tree = after;
-            place.processes.add(&trace, |_| side);
+            let (trace, tree) = stage.run(command, &place.tree, false, &mut Undisturbed)?;
+            let told = told(name, &trace.ends[0]);
+            if let Some(known) = serial.told.last() {
+                masks.learn(known, &told);
+            }
+            place.tree = tree;
+            place.told.push(told);
+            place.processes.add(&trace, |_| *last);
+            masks.learn(&serial.image, &place.image(stage));
+            places.insert(serial.order.clone(), place);
         }
-        masks.learn(&first.image, &place.image(stage));
         Ok(masks)
     }
 

@@ -1,4 +1,5 @@
 //! aarch64: the generic call table, without the older forms.
+#![allow(unsafe_code)]
 
 use super::ABSENT;
 
@@ -54,4 +55,27 @@ pub(crate) fn enter_again(registers: &mut libc::user_regs_struct, _number: u64, 
     // `svc` has four bytes; the number is still in its register.
     registers.pc -= 4;
     registers.regs[0] = first;
+}
+
+/// Makes a system call and nothing else: the answer is a negative error number where it failed, and `errno` stays as it is.
+///
+/// # Safety
+///
+/// As for the call itself.
+pub(crate) unsafe fn call(number: i64, args: [usize; 5]) -> i64 {
+    let answer: i64;
+    // SAFETY: the kernel changes the answer's register alone; what else the call touches is the caller's word.
+    unsafe {
+        std::arch::asm!(
+            "svc 0",
+            in("x8") number,
+            inlateout("x0") args[0] => answer,
+            in("x1") args[1],
+            in("x2") args[2],
+            in("x3") args[3],
+            in("x4") args[4],
+            options(nostack),
+        );
+    }
+    answer
 }

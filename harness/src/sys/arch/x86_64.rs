@@ -1,4 +1,5 @@
 //! x86-64.
+#![allow(unsafe_code)]
 
 /// `AUDIT_ARCH_X86_64`: what seccomp calls this processor.
 pub(crate) const AUDIT: u32 = 0xc000_003e;
@@ -61,4 +62,29 @@ pub(crate) fn enter_again(registers: &mut libc::user_regs_struct, number: u64, _
     // `syscall` has two bytes.
     registers.rip -= 2;
     registers.rax = number;
+}
+
+/// Makes a system call and nothing else: the answer is a negative error number where it failed, and `errno` stays as it is.
+///
+/// # Safety
+///
+/// As for the call itself.
+pub(crate) unsafe fn call(number: i64, args: [usize; 5]) -> i64 {
+    let answer: i64;
+    // SAFETY: the kernel changes the answer's register and these two; what else the call touches is the caller's word.
+    unsafe {
+        std::arch::asm!(
+            "syscall",
+            inlateout("rax") number => answer,
+            in("rdi") args[0],
+            in("rsi") args[1],
+            in("rdx") args[2],
+            in("r10") args[3],
+            in("r8") args[4],
+            lateout("rcx") _,
+            lateout("r11") _,
+            options(nostack),
+        );
+    }
+    answer
 }

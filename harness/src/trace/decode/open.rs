@@ -184,6 +184,9 @@ fn open_event(file: FileId, path: PathBuf, opened: &Descriptor, world: &mut Worl
     if writable {
         world.writable.insert(file);
     }
+    if let Some(reads) = &mut world.told_reads {
+        reads.opened(file);
+    }
     Done::Event(What::Open { file, path, readable, writable })
 }
 

@@ -1,0 +1,39 @@
+//! The parts of the suite that need a tracer, for the stores that promise to withstand them.
+
+use std::path::Path;
+
+use crashlab::run::{Plan, ScenarioResult, Settings, try_scenario};
+use crashlab::scenario::Scenario;
+use long_horizon::store::conformance::lab::{Part, Program};
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_long-horizon");
+
+fn tried(store: &str, part: Part) -> ScenarioResult {
+    let text = Program::long_horizon(store, "queue.state").scenario(part);
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("suite.toml");
+    let mut scenario = Scenario::parse(&file, &text).unwrap_or_else(|e| panic!("{text}\n{e:?}"));
+    scenario.path = vec![Path::new(PROGRAM).parent().unwrap().to_owned()];
+    let result = try_scenario(&scenario, &Plan::All, &Settings::default());
+    let result = result.unwrap_or_else(|error| panic!("{store}, {part:?}: {error}"));
+    result.assert_held();
+    assert!(
+        result.counts().values().sum::<usize>() > 3,
+        "{store}, {part:?}: {:?}",
+        result.counts()
+    );
+    result
+}
+
+#[test]
+fn json_withstands_all_parts() {
+    for part in Part::ALL {
+        tried("json", part);
+    }
+}
+
+#[test]
+fn sqlite_withstands_all_parts() {
+    for part in Part::ALL {
+        tried("sqlite", part);
+    }
+}
