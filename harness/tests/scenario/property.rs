@@ -104,6 +104,7 @@ fn is_sound(fault: &FaultKind, state: &[PathBuf]) {
             }
         }
         FaultKind::Power(fault) => assert!(!fault.models.is_empty() && fault.states != Some(0)),
+        FaultKind::Race(_) => {}
         FaultKind::Damage(fault) => {
             let file = &fault.file;
             assert!(!fault.damages.is_empty() && fault.at_most > 0);
