@@ -253,7 +253,7 @@ pub(super) struct VerifyArgs {
     pub(super) place: PlaceArgs,
 }
 
-/// Where from: `--json` makes no difference, since a checkpoint is JSON.
+/// Which checkpoint; it is printed as it is, whatever `--json` says.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Example:

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::args::StopArgs;
 use super::error::CliError;
-use super::out::Out;
+use super::out::{Out, say};
 use super::place::Place;
 use super::status;
 use crate::control::Stopped;
@@ -38,13 +38,14 @@ pub(super) fn stop(args: &StopArgs, out: &mut Out) -> Result<Exit, CliError> {
     } else {
         out.line(&format!("{path}: it was stopped already: {stopped}"));
     }
+    // It is about others, and true for this moment only: no part of what was done.
     match running.as_slice() {
         [] => {}
-        [_] => out.line(&format!(
+        [_] => say(&format!(
             "{path}: {} works on it now, and will end with its session",
             status::workers(&running)
         )),
-        _ => out.line(&format!(
+        _ => say(&format!(
             "{path}: {} work on it now, and each will end with its session",
             status::workers(&running)
         )),

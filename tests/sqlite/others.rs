@@ -97,6 +97,13 @@ fn a_database_that_is_not_as_it_was_made_is_told_apart() {
 }
 
 #[test]
+fn an_empty_file_is_told_as_such() {
+    let folder = Folder::of(&["q"]);
+    fs::write(folder.state(), "").unwrap();
+    insta::assert_snapshot!(folder.damage(), @"the checkpoint is damaged: it is empty, 0 bytes");
+}
+
+#[test]
 fn a_journal_without_its_database_is_no_fresh_start() {
     let folder = Folder::of(&["q"]);
     fs::remove_file(folder.state()).unwrap();
@@ -182,8 +189,14 @@ fn the_same_sessions_leave_the_same_bytes() {
 /// What looks at bytes alone, such as the lab, sees no difference between sessions side by side and one after another.
 #[test]
 fn whoever_is_quicker_the_bytes_are_the_same() {
+    // With a question left at the end, and with none.
+    whoever_is_quicker(&["q", "r", "s", "t"]);
+    whoever_is_quicker(&["q", "r", "s"]);
+}
+
+fn whoever_is_quicker(questions: &[&str]) {
     let left = |order: [usize; 3]| {
-        let folder = Folder::of(&["q", "r", "s", "t"]);
+        let folder = Folder::of(questions);
         let notes = (1..=6).map(|number| "note ".repeat(number)).collect();
         let start = Checkpoint { notes, ..folder.checkpoint() };
         folder.store().begin(Wait::Fail).unwrap().save(&start).unwrap();

@@ -214,6 +214,10 @@ pub struct RaceArgs {
     /// At each step of each schedule, the program that was to make it dies, and the others go on
     #[arg(long)]
     pub kill_one: bool,
+    /// Prints what the state holds, for `sh -c`: that is compared instead of the bytes, which in a database can differ where
+    /// the content does not
+    #[arg(long, value_name = "CMD")]
+    pub view: Option<String>,
     /// A file that may hold anything
     #[arg(long, value_name = "PATH")]
     pub volatile: Vec<PathBuf>,

@@ -70,6 +70,7 @@ fn scenario(args: &RaceArgs) -> Result<Scenario, String> {
         schedules: args.schedules,
         seed: args.seed,
         kill_one: args.kill_one,
+        view: args.view.clone().map(CommandLine::Shell),
         ..RaceFault::of(processes.collect())
     };
     scenario.name = commands.iter().map(|one| shown(one)).collect::<Vec<_>>().join(" and ");
@@ -91,6 +92,7 @@ fn replay(args: &RaceArgs) -> String {
     args.state.iter().for_each(|path| say("--state", &path.to_string_lossy()));
     args.watch.iter().for_each(|path| say("--watch", &path.to_string_lossy()));
     args.volatile.iter().for_each(|path| say("--volatile", &path.to_string_lossy()));
+    args.view.iter().for_each(|view| say("--view", view));
     args.times.iter().for_each(|times| say("--times", &times.to_string()));
     args.time_limit.iter().for_each(|limit| say("--time-limit", &limit.to_string()));
     for (flag, on) in

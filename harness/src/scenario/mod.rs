@@ -229,6 +229,8 @@ pub struct RaceFault {
     pub seed: u64,
     /// One process dies, at each step of each schedule.
     pub kill_one: bool,
+    /// Prints what the state files hold, where equal content can have other bytes: that is compared instead of them.
+    pub view: Option<CommandLine>,
 }
 
 impl RaceFault {
@@ -252,6 +254,7 @@ impl RaceFault {
             schedules: RaceFault::SCHEDULES,
             seed: 0,
             kill_one: false,
+            view: None,
         }
     }
 

@@ -225,6 +225,9 @@ pub(super) enum RawFault {
         /// One process dies, at each step of each schedule, and the others go on.
         #[serde(default, rename = "kill-one")]
         kill_one: bool,
+        /// Prints what the state files hold, where equal content can have other bytes, as in a database: what it prints is
+        /// compared instead of the files.
+        view: Option<CommandLine>,
         /// Faults and warnings that must be found at least once.
         #[serde(default)]
         #[schemars(schema_with = "expect::schema")]

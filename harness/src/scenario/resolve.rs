@@ -273,6 +273,7 @@ impl Resolver<'_> {
                 schedules,
                 seed,
                 kill_one,
+                view,
                 expect,
             } => {
                 let preemptions = match preemptions {
@@ -298,6 +299,7 @@ impl Resolver<'_> {
                         schedules,
                         seed,
                         kill_one,
+                        view,
                         ..race
                     }),
                     expect,

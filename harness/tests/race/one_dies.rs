@@ -14,14 +14,13 @@ fn killed(line: &str) -> Found {
 /// The kernel lets the lock go with its holder.
 #[test]
 fn a_kernels_lock_dies_with_its_holder() {
-    killed(&format!("exec 9> l; flock 9; {COUNTS}")).is_only(&[Word::Serial]);
+    killed("steps flock:l count").is_only(&[Word::Serial]);
 }
 
 /// Nobody removes the lock file of the dead.
 #[test]
 fn a_lock_file_outlives_its_holder() {
-    let line = format!("until mkdir l 2> /dev/null; do :; done; {COUNTS}; rmdir l");
-    let found = killed(&line);
+    let found = killed("steps mkdir:l count rm:l");
     found.is_only(&[Word::Serial, Word::Hung]);
     let hung = found.first(Word::Hung);
     assert!(hung.id.contains('x'), "{}", hung.id);
@@ -30,8 +29,7 @@ fn a_lock_file_outlives_its_holder() {
 /// The survivor refuses because of what the dead left: nothing is lost, but nobody goes on either.
 #[test]
 fn a_stale_lock_that_is_refused_is_told() {
-    let line = format!("mkdir l 2> /dev/null || exit 75; {COUNTS}; rmdir l");
-    let found = killed(&line);
+    let found = killed("steps must:l count rm:l");
     assert!(found.words().contains(&Word::Refused), "{}", found.told());
     let refused = found.first(Word::Refused);
     let why = &refused.verdict.why;
@@ -45,7 +43,7 @@ fn a_stale_lock_that_is_refused_is_told() {
 /// The survivor reads half of what the dead was writing.
 #[test]
 fn what_the_dead_left_half_done_is_found() {
-    let line = "exec 9> l; flock 9; n=$(cat s); echo $((n + 1)) > s";
+    let line = "steps flock:l inplace";
     let found = killed(line);
     assert!(
         found.words().iter().any(|word| [Word::Diverged, Word::Torn, Word::Lost].contains(word)),

@@ -6,15 +6,12 @@ use super::*;
 #[test]
 fn a_retry_loop_lets_others_go_on() {
     // One sleep alone, really slept, would be longer than the time limit of a run.
-    let line = format!("until (set -C; : > l) 2> /dev/null; do sleep 60; done; {COUNTS}; rm l");
-    Race::twice(&line).with(|fault| fault.preemptions = Some(1)).run().is_only(&[Word::Serial]);
+    Race::twice("steps excl:l count rm:l").run().is_only(&[Word::Serial]);
 }
 
 #[test]
 fn locks_in_two_orders_are_a_deadlock() {
-    let one = format!("exec 8> k; exec 9> l; flock 8; flock 9; {COUNTS}");
-    let two = format!("exec 8> k; exec 9> l; flock 9; flock 8; {COUNTS}");
-    let found = Race::of(&[&one, &two]).run();
+    let found = Race::of(&["steps flock:k flock:l count", "steps flock:l flock:k count"]).run();
     found.is_only(&[Word::Serial, Word::Hung]);
     let why = &found.first(Word::Hung).verdict.why;
     assert!(why.starts_with("nobody can go on: a stands before `flock l  exclusive`, and b has the lock; b stands before `flock k  exclusive`, and a has the lock"), "{why}");
@@ -23,12 +20,11 @@ fn locks_in_two_orders_are_a_deadlock() {
 /// Two lock files in two orders, each retried for ever.
 #[test]
 fn retry_loops_that_wait_for_each_other_are_found() {
-    let take = |name: &str| format!("until command : > {name}; do command :; done;");
-    let taking = |one: &str, two: &str| {
-        format!("set -C; {{ {} {} }} 2> /dev/null; set +C; {COUNTS}; rm k l", take(one), take(two))
-    };
-    let (one, two) = (taking("k", "l"), taking("l", "k"));
-    let found = Race::of(&[&one, &two]).run();
+    let found = Race::of(&[
+        "steps mkdir:k mkdir:l count rm:k rm:l",
+        "steps mkdir:l mkdir:k count rm:k rm:l",
+    ])
+    .run();
     found.is_only(&[Word::Serial, Word::Hung]);
     let why = &found.first(Word::Hung).verdict.why;
     assert!(why.contains("a and b make the same steps over and over"), "{why}");

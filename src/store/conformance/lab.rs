@@ -138,6 +138,9 @@ impl Program {
             Part::Kill | Part::FirstKill => line("[[fault]]\nkind = \"kill\"".to_owned()),
             Part::Power | Part::FirstPower => {
                 line("[[fault]]\nkind = \"power\"\nstates = 15\nmodel = [\"all\"]".to_owned());
+                // Where a folder has to be synced for each of its entries, all of it: a sync less than needed shows only in states in
+                // which much else is on the disk.
+                line("[[fault]]\nkind = \"power\"\nstates = 400\nmodel = [\"btrfs\"]".to_owned());
             }
             Part::Damage => line("[[fault]]\nkind = \"damage\"".to_owned()),
             Part::Overlap => {

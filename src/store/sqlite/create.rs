@@ -72,14 +72,16 @@ fn fill(
     connection.execute_batch(
         "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA secure_delete = ON; BEGIN",
     )?;
+    schema::fire_no_triggers(&connection)?;
     schema::create(&connection)?;
     rows.write(&Rows::default(), &connection)?;
     if let Some(claim) = claim {
         claim.insert(&connection)?;
     }
-    connection.execute("UPDATE state SET sessions_run = ?1", [rows.sessions_run.to_string()])?;
-    connection
-        .execute("UPDATE state SET epoch = ?1, sha256 = ?2", rusqlite::params![epoch, sha256])?;
+    connection.execute(
+        "UPDATE state SET sessions_run = ?, epoch = ?, sha256 = ?",
+        rusqlite::params![rows.sessions_run.to_string(), epoch, sha256],
+    )?;
     connection.execute_batch("COMMIT")?;
     connection.close().map_err(|(_, error)| error.into())
 }

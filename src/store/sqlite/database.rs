@@ -79,6 +79,7 @@ impl Database {
             "PRAGMA synchronous = EXTRA; PRAGMA secure_delete = ON; PRAGMA temp_store = MEMORY; \
              PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON; PRAGMA mmap_size = 0",
         )?;
+        schema::fire_no_triggers(&connection)?;
         Ok(Database { connection, target: target.to_owned(), file: (found.dev(), found.ino()) })
     }
 
@@ -167,16 +168,12 @@ impl Database {
         rows.write(before, &self.connection)
     }
 
-    /// Notes the counter, the last number that was given, and the digest of the content. The last of all changes: the triggers clear the
-    /// digest.
+    /// Notes the counter, the last number that was given, and the digest of the content.
     pub(super) fn seal(&self, sessions_run: u64, epoch: i64, digest: &str) -> Result<(), Trouble> {
-        let sessions_run = sessions_run.to_string();
         self.connection.execute(
-            "UPDATE state SET sessions_run = ?1 WHERE sessions_run <> ?1",
-            params![sessions_run],
+            "UPDATE state SET sessions_run = ?, epoch = ?, sha256 = ?",
+            params![sessions_run.to_string(), epoch, digest],
         )?;
-        self.connection
-            .execute("UPDATE state SET epoch = ?1, sha256 = ?2", params![epoch, digest])?;
         Ok(())
     }
 

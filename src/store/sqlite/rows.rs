@@ -18,6 +18,7 @@ trait Record: Sized + PartialEq + Clone {
     const READ: &'static str;
     const WRITE: &'static str;
     const DELETE: &'static str;
+    const DELETE_ALL: &'static str;
     /// Whether all rows are written anew whenever one changes: there are few, and the oldest falls out.
     const ALL_ANEW: bool = false;
 
@@ -49,6 +50,7 @@ impl Record for Queued {
     const READ: &'static str = "SELECT position, question FROM queue ORDER BY position";
     const WRITE: &'static str = "INSERT INTO queue (position, question) VALUES (?, ?)";
     const DELETE: &'static str = "DELETE FROM queue WHERE position = ?";
+    const DELETE_ALL: &'static str = "DELETE FROM queue";
 
     fn read(row: &Row<'_>) -> Result<Self, Trouble> {
         Ok(Queued(row.get(1)?))
@@ -63,6 +65,7 @@ impl Record for Noted {
     const READ: &'static str = "SELECT position, note FROM notes ORDER BY position";
     const WRITE: &'static str = "INSERT INTO notes (position, note) VALUES (?, ?)";
     const DELETE: &'static str = "DELETE FROM notes WHERE position = ?";
+    const DELETE_ALL: &'static str = "DELETE FROM notes";
     const ALL_ANEW: bool = true;
 
     fn read(row: &Row<'_>) -> Result<Self, Trouble> {
@@ -80,6 +83,7 @@ impl Record for Answered {
     const WRITE: &'static str =
         "INSERT INTO answers (position, question, text, citations) VALUES (?, ?, ?, ?)";
     const DELETE: &'static str = "DELETE FROM answers WHERE position = ?";
+    const DELETE_ALL: &'static str = "DELETE FROM answers";
 
     fn read(row: &Row<'_>) -> Result<Self, Trouble> {
         let (question, text, citations): (String, String, String) =
@@ -105,6 +109,7 @@ impl Record for Waiting {
     const READ: &'static str = "SELECT position, question, reason FROM pending ORDER BY position";
     const WRITE: &'static str = "INSERT INTO pending (position, question, reason) VALUES (?, ?, ?)";
     const DELETE: &'static str = "DELETE FROM pending WHERE position = ?";
+    const DELETE_ALL: &'static str = "DELETE FROM pending";
 
     fn read(row: &Row<'_>) -> Result<Self, Trouble> {
         Ok(Waiting { question: row.get(1)?, reason: row.get(2)? })
@@ -282,10 +287,16 @@ fn write<T: Record>(
         Some(first) => first,
         None => i64::MAX,
     };
-    let mut delete = connection.prepare(T::DELETE)?;
-    // From the end, so that what is behind a row is out before it.
-    for at in before.keys().rev().filter(|at| **at >= anew_from || !table.contains_key(at)) {
-        delete.execute([at])?;
+    let goes = |at: &i64| *at >= anew_from || !table.contains_key(at);
+    if !before.is_empty() && before.keys().all(goes) {
+        // As a whole, which leaves the table's page as it was when it was made.
+        connection.execute(T::DELETE_ALL, [])?;
+    } else {
+        let mut delete = connection.prepare(T::DELETE)?;
+        // From the end, so that what is behind a row is out before it.
+        for at in before.keys().rev().filter(|at| goes(at)) {
+            delete.execute([at])?;
+        }
     }
     let mut insert = connection.prepare(T::WRITE)?;
     for (at, row) in table.range(anew_from..) {

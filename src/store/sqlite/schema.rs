@@ -2,6 +2,7 @@
 //!
 //! The rows of each table stand in the order of `position`. What a session records has the epoch of its claim for its position.
 
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, params};
 
 use super::trouble::Trouble;
@@ -51,6 +52,12 @@ fn objects() -> Vec<(&'static str, String, String)> {
         format!("CREATE TRIGGER state_update AFTER UPDATE OF sessions_run ON state {forget}");
     let counter = ("trigger", "state_update".to_owned(), counter);
     tables.chain(triggers).chain([counter]).collect()
+}
+
+/// Lets this connection fire no triggers: it notes the digest itself.
+pub(super) fn fire_no_triggers(connection: &Connection) -> rusqlite::Result<()> {
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_TRIGGER, false)?;
+    Ok(())
 }
 
 /// Makes the tables in an empty database.

@@ -28,7 +28,7 @@ pub fn fewest_switches(made: &[Made]) -> Option<Vec<Side>> {
             let count = |side: &Vec<usize>| {
                 let conflicts =
                     |other: &&usize| **other < at && made[**other].touch.conflicts(&made[at].touch);
-                side.iter().filter(conflicts).next_back().map_or(0, |last| {
+                side.iter().rfind(conflicts).map_or(0, |last| {
                     side.iter().position(|one| one == last).map_or(0, |position| position + 1)
                 })
             };

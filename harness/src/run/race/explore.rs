@@ -100,7 +100,7 @@ fn explore_knowing(
                 let seed = fault.seed.wrapping_add(number as u64);
                 let drawn = Priorities::draw(seed, fault.processes.len(), length, depth);
                 let guide = Guide::Priorities(drawn);
-                let ran = outcome::run(stage, before, &fault.processes, guide, contested)?;
+                let ran = outcome::run(stage, before, fault, guide, contested)?;
                 progress.done();
                 found.lock().unwrap_or_else(PoisonError::into_inner).push(ran);
             }
@@ -165,7 +165,7 @@ fn work(
             }
         };
         progress.plan(1);
-        let ran = outcome::run(stage, before, &fault.processes, Guide::Walk(walk), contested);
+        let ran = outcome::run(stage, before, fault, Guide::Walk(walk), contested);
         progress.done();
         let mut state = lock();
         state.under_way -= 1;

@@ -78,7 +78,7 @@ pub(super) fn race(
     match only {
         Some((schedule, _)) => {
             let guide = Guide::Follow(Follow::new(schedule));
-            add(&mut classes, outcome::run(stage, before, &fault.processes, guide, &contested)?);
+            add(&mut classes, outcome::run(stage, before, fault, guide, &contested)?);
         }
         None => {
             let mut explored = explore(stage, before, fault, jobs, &mut contested)?;
@@ -114,7 +114,7 @@ fn learn(stage: &Stage<'_>, before: &Tree, fault: &RaceFault) -> Result<Conteste
         let blocks = order.map(|side| Block { side, steps: None, dies: false }).collect();
         let follow = Follow::new(Schedule { blocks, signs: String::new() });
         let nothing = Contested::default();
-        let ran = outcome::run(stage, before, &fault.processes, Guide::Follow(follow), &nothing)?;
+        let ran = outcome::run(stage, before, fault, Guide::Follow(follow), &nothing)?;
         contested.learn(&ran.changed);
     }
     Ok(contested)
@@ -209,8 +209,7 @@ impl Raced {
             return Ok(None);
         }
         let guide = Guide::Follow(Follow::new(schedule));
-        let programs = &fault.processes;
-        let ran = outcome::run(stage, &self.before, programs, guide, &self.contested)?;
+        let ran = outcome::run(stage, &self.before, fault, guide, &self.contested)?;
         let same = self.oracle.judge(&ran.outcome, &self.names, masks);
         Ok((same.word == verdict.word).then_some(ran))
     }

@@ -53,7 +53,7 @@ pub(super) fn each(
                 return Ok(());
             }
             let guide = Guide::Follow(Follow::new(place.clone()));
-            let ran = outcome::run(stage, before, &fault.processes, guide, contested)?;
+            let ran = outcome::run(stage, before, fault, guide, contested)?;
             progress.done();
             died.lock().unwrap_or_else(PoisonError::into_inner).push(ran);
         }

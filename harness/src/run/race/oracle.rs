@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use super::super::stage::Stage;
 use super::super::{LabError, check_interrupt};
-use super::outcome::{Outcome, Processes};
+use super::outcome::{Outcome, Processes, seen};
 use crate::fault::race::explore::Side;
 use crate::fault::race::steer::Ending;
 use crate::judge::{
@@ -52,8 +52,8 @@ impl Place {
         self.processes.add(&alone.trace, |_| side);
     }
 
-    fn image(&self, stage: &Stage<'_>) -> Image {
-        self.processes.hidden_in(&stage.state.image(&self.tree))
+    fn image(&self, stage: &Stage<'_>, fault: &RaceFault) -> Result<Image, LabError> {
+        seen(stage, fault, &self.tree, &self.processes)
     }
 }
 
@@ -89,8 +89,13 @@ impl Oracle {
                 place.add(alone, *last);
                 ends.insert(order.clone(), place);
             }
-            let image = ends[&order].image(stage);
+            let image = ends[&order].image(stage, fault)?;
             let told = ends[&order].told.clone();
+            if fault.view.is_some() {
+                for (path, content) in image.files.iter() {
+                    oracle.whole.entry(path.clone()).or_default().insert(content.clone());
+                }
+            }
             oracle.serial.push(Serial { order, image, told });
         }
         if fault.kill_one {
@@ -153,7 +158,8 @@ impl Oracle {
                     place.add(alone, *other);
                 }
                 let order = first.iter().chain(rest).copied().collect();
-                cut.push(Serial { order, image: place.image(stage), told: place.told });
+                let image = place.image(stage, fault)?;
+                cut.push(Serial { order, image, told: place.told });
             }
         }
         Ok(cut)
@@ -189,7 +195,7 @@ impl Oracle {
             place.tree = tree;
             place.told.push(told);
             place.processes.add(&trace, |_| *last);
-            masks.learn(&serial.image, &place.image(stage));
+            masks.learn(&serial.image, &place.image(stage, fault)?);
             places.insert(serial.order.clone(), place);
         }
         Ok(masks)

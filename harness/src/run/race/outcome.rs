@@ -11,9 +11,9 @@ use crate::fault::race::steer::{Contested, Ending, Guide, Made, Steer};
 use crate::judge::{Image, told};
 use crate::op::What;
 use crate::recording::Trace;
-use crate::scenario::CommandLine;
+use crate::scenario::{CommandLine, RaceFault};
 use crate::subject::{End, Exit};
-use crate::trace::Detail;
+use crate::trace::{Detail, Undisturbed};
 use crate::tree::Tree;
 
 /// What a run came to: equal outcomes are one.
@@ -83,10 +83,11 @@ impl Ran {
 pub(super) fn run(
     stage: &Stage<'_>,
     before: &Tree,
-    programs: &[(String, CommandLine)],
+    fault: &RaceFault,
     guide: Guide,
     contested: &Contested,
 ) -> Result<Ran, LabError> {
+    let programs = &fault.processes;
     let commands: Vec<CommandLine> = programs.iter().map(|(_, command)| command.clone()).collect();
     let mut steer = Steer::new(guide, commands.len(), contested.clone());
     let (trace, after) = stage.run_with(&commands, before, Detail::Steps, &mut steer)?;
@@ -99,7 +100,7 @@ pub(super) fn run(
     processes.add(&trace, |program| program);
     let changed = super::super::overlap::changed_state(stage, before, &trace.events);
     let outcome = Outcome {
-        image: processes.hidden_in(&stage.state.image(&after)),
+        image: seen(stage, fault, &after, &processes)?,
         told: names.iter().zip(&trace.ends).map(|(name, end)| told(name, end)).collect(),
         exits: trace.ends.iter().map(|end| end.exit).collect(),
         changed: (0..names.len()).map(|side| changed.contains(&side)).collect(),
@@ -112,6 +113,25 @@ pub(super) fn run(
     let after = Arc::new(after);
     let changed = steer.changed().clone();
     Ok(Ran { outcome, made, died, changed, after, ends: trace.ends, steer: Some(steer) })
+}
+
+/// What a tree holds: its state files, or what the fault's view says of them.
+///
+/// # Errors
+///
+/// As [`Stage::run`].
+pub(super) fn seen(
+    stage: &Stage<'_>,
+    fault: &RaceFault,
+    tree: &Tree,
+    processes: &Processes,
+) -> Result<Image, LabError> {
+    let Some(view) = &fault.view else {
+        return Ok(processes.hidden_in(&stage.state.image(tree)));
+    };
+    let view = std::slice::from_ref(view);
+    let (trace, _) = stage.run(view, tree, false, &mut Undisturbed)?;
+    Ok(told("the view", &trace.ends[0]))
 }
 
 /// The processes of a run by their numbers, each with a name that it has in every run: `PIDa1` is the first of the first
