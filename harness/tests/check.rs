@@ -49,11 +49,16 @@ impl Folder {
     }
 
     fn check(&self, options: &[&str], line: &str) -> (i32, String) {
-        self.crashlab(&[&["check"], options, &["--", "sh", "-c", line]].concat())
+        self.crashlab(
+            &[&["check", "--faults", "kill"], options, &["--", "sh", "-c", line]].concat(),
+        )
     }
 
     fn check_in(&self, below: &str, options: &[&str], line: &str) -> (i32, String) {
-        self.crashlab_in(below, &[&["check"], options, &["--", "sh", "-c", line]].concat())
+        self.crashlab_in(
+            below,
+            &[&["check", "--faults", "kill"], options, &["--", "sh", "-c", line]].concat(),
+        )
     }
 
     fn path(&self) -> &Path {
@@ -188,7 +193,7 @@ fn what_cannot_be_tried_says_why() {
     }
     let (code, said) = folder.check(&["--time-limit", "1"], "echo 1 > s.json; sleep 100");
     assert!(code == 2 && said.contains("after 1 s"), "{said}");
-    let (code, said) = folder.crashlab(&["check", "--", "no-such-program"]);
+    let (code, said) = folder.crashlab(&["check", "--faults", "kill", "--", "no-such-program"]);
     assert!(code == 2 && said.contains("it is in no folder of PATH"), "{said}");
     let (code, said) = folder.check(&["--state", "../s.json"], IN_PLACE);
     assert!(code == 2 && said.contains("does not lie below the current folder"), "{said}");

@@ -298,7 +298,7 @@ fn the_template_is_right_in_both_forms() {
         })
         .collect();
     assert!(whole.contains("\n[recovery]\n"));
-    for (name, text, faults) in [("as-it-is.toml", &template, 1), ("whole.toml", &whole, 7)] {
+    for (name, text, faults) in [("as-it-is.toml", &template, 2), ("whole.toml", &whole, 7)] {
         let path = folder.path().join(name);
         fs::write(&path, text).unwrap();
         let scenario =

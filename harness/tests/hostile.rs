@@ -208,7 +208,7 @@ fn one_that_fills_the_disk() {
     let small = Setting { mounts: "mount -o remount,size=400m /dev/shm", ..Setting::default() };
     // Not in the work folder, so that it does not fill the log.
     let line = format!("cat /dev/zero > /tmp/filled; {COUNTER}");
-    let ran = small.run(&place, &["check", "--", "sh", "-c", &line]);
+    let ran = small.run(&place, &["check", "--faults", "kill", "--", "sh", "-c", &line]);
     ran.must_say(2, &["killed by the lab", "the disk of the sandbox was filled"]);
 }
 

@@ -56,7 +56,12 @@ fn a_check_that_is_stopped_while_it_records_knows_nothing_yet() {
         let place = Place::with(&[("s.json", "5")]);
         let pipe = pipe(&place);
         let line = format!("echo 6 > s.json; echo > {}; sleep 1000", pipe.display());
-        let ran = interrupted(&place, pipe, signal, &["check", "--", "sh", "-c", &line]);
+        let ran = interrupted(
+            &place,
+            pipe,
+            signal,
+            &["check", "--faults", "kill", "--", "sh", "-c", &line],
+        );
         ran.must_say(3, &["error: interrupted"]);
         assert_eq!(std::fs::read_to_string(place.path().join("s.json")).unwrap(), "5");
     }
@@ -70,8 +75,20 @@ fn a_check_that_is_stopped_while_it_recovers_tells_what_it_knows() {
     let line = "cat s.json > /dev/null; echo 6 > t; mv t s.json; echo 7 > s.json";
     let recover =
         format!("[ ! -e s.json ] || [ -s s.json ] || {{ echo > {}; sleep 1000; }}", pipe.display());
-    let arguments =
-        ["check", "-j1", "--state", "s.json", "--recover", &recover, "--", "sh", "-c", line];
+    let arguments = [
+        "check",
+        "--faults",
+        "kill",
+        "-j1",
+        "--state",
+        "s.json",
+        "--recover",
+        &recover,
+        "--",
+        "sh",
+        "-c",
+        line,
+    ];
     let ran = interrupted(&place, pipe, Signal::SIGINT, &arguments);
     let known =
         ["not-measured", "interrupted before its recovery was over", "not tried to its end"];

@@ -9,6 +9,7 @@ mod judge {
     mod journals;
     mod others;
     mod power;
+    mod power_details;
     mod survivors;
     mod versions;
 }

@@ -98,7 +98,8 @@ const IN_PLACE: &str = "n=$(cat s.json); printf %s $((n + 1)) > s.json";
 fn what_is_reached_by_relative_paths_comes_to_the_same_in_every_mode() {
     for (mode, as_nobody) in settings() {
         let setting = setting(mode, as_nobody);
-        let options = ["check", "--state", "s.json", "--confirm", "1", "--", "sh", "-c"];
+        let options =
+            ["check", "--faults", "kill", "--state", "s.json", "--confirm", "1", "--", "sh", "-c"];
         let mut places = vec![small(as_nobody)];
         // Who runs it matters to namespaces alone, and copies of it take their time.
         if !as_nobody || mode == Mode::Whole {
@@ -148,7 +149,10 @@ fn an_absolute_path_is_that_of_the_copy_or_it_is_refused() {
             format!("echo 6 > t; mv t {file}"),
             format!("rm -f {file}"),
         ] {
-            let ran = setting.run(&place, &["check", "--state", "s.json", "--", "sh", "-c", &line]);
+            let ran = setting.run(
+                &place,
+                &["check", "--faults", "kill", "--state", "s.json", "--", "sh", "-c", &line],
+            );
             match mode {
                 Mode::WithoutNamespaces => {
                     let why = format!("the program reaches {file} by an absolute path");
@@ -168,7 +172,8 @@ fn a_folder_named_by_a_placeholder_is_that_of_the_copy_in_every_mode() {
         let place = small(as_nobody);
         let before = place.listing();
         let line = "n=$(cat $0/s.json); printf %s $((n + 1)) > $0/t; mv $0/t $0/s.json";
-        let arguments = ["check", "--state", "s.json", "--", "sh", "-c", line, "{dir}"];
+        let arguments =
+            ["check", "--faults", "kill", "--state", "s.json", "--", "sh", "-c", line, "{dir}"];
         setting(mode, as_nobody).run(&place, &arguments).must_say(0, &["old 3, new 1"]);
         assert_eq!(place.listing(), before, "{mode:?}, as nobody: {as_nobody}");
     }
@@ -185,12 +190,13 @@ fn without_namespaces_what_is_read_by_an_absolute_path_must_be_what_the_copy_hol
     fs::write(&script, COUNTER).unwrap();
     let script = script.to_str().unwrap();
     // The script itself is no state.
-    let arguments = ["check", "--state", "s.json", "--", "sh", script];
+    let arguments = ["check", "--faults", "kill", "--state", "s.json", "--", "sh", script];
     setting.run(&place, &arguments).must_say(0, &["old 3, new 1", "no namespaces"]);
     // What the run has changed is not what the user's file holds.
     let file = place.path().join("s.json");
     let line = format!("echo 6 > s.json; cat {}", file.display());
-    let ran = setting.run(&place, &["check", "--state", "s.json", "--", "sh", "-c", &line]);
+    let ran = setting
+        .run(&place, &["check", "--faults", "kill", "--state", "s.json", "--", "sh", "-c", &line]);
     ran.must_say(3, &["by an absolute path"]);
 }
 
@@ -208,7 +214,8 @@ fn without_namespaces_the_rest_of_the_machine_is_kept_from_programs_too() {
          mkdir {other}/made; ln {other}/s.json linked; chmod 600 {other}/s.json; touch {other}/s.json; {COUNTER}"
     );
     let setting = setting(Mode::WithoutNamespaces, false);
-    let ran = setting.run(&place, &["check", "--state", "s.json", "--", "sh", "-c", &line]);
+    let ran = setting
+        .run(&place, &["check", "--faults", "kill", "--state", "s.json", "--", "sh", "-c", &line]);
     ran.must_say(0, &["old 3, new 1", "not seen: what a write to", "which is read-only here"]);
     assert_eq!(elsewhere.listing(), before);
 }
@@ -253,7 +260,19 @@ fn a_large_folder_is_laid_over_or_shown_read_only() {
         let place = large(as_nobody);
         let before = place.listing();
         let line = format!("echo 2 > large/7; {COUNTER}");
-        let options = ["check", "--state", "s.json", "--confirm", "0", "--", "sh", "-c", &line];
+        let options = [
+            "check",
+            "--faults",
+            "kill",
+            "--state",
+            "s.json",
+            "--confirm",
+            "0",
+            "--",
+            "sh",
+            "-c",
+            &line,
+        ];
         let ran = setting(mode, as_nobody).run(&place, &options);
         match mode {
             Mode::WithoutOverlay => ran.must_say(
@@ -294,7 +313,7 @@ fn programs_in_a_large_folder_find_what_they_would_find_in_a_copy() {
         let before = place.listing();
         // A user namespace differs in owners and rights: the first lines are about those.
         for line in lines.iter().take(if as_nobody { 3 } else { lines.len() }) {
-            let arguments = ["check", "--confirm", "1", "--", "sh", "-c", line];
+            let arguments = ["check", "--faults", "kill", "--confirm", "1", "--", "sh", "-c", line];
             let [over, copy] = [Mode::Whole, Mode::WithoutOverlay].map(|mode| {
                 let ran = setting(mode, as_nobody).run(&place, &arguments);
                 assert_eq!(place.listing(), before, "{mode:?}: {line}");

@@ -8,7 +8,7 @@ use clap_complete::Shell;
 use crate::fault::power::{DiskModel, MODELS, NoSuchModel};
 use crate::judge::Word;
 use crate::report::Strictness;
-use crate::scenario::{PowerFault, RaceFault};
+use crate::scenario::RaceFault;
 
 /// Finds out what the state files of a program look like after every kill, damage and overlap.
 ///
@@ -113,15 +113,21 @@ pub struct CheckArgs {
     /// one a line
     #[arg(long, value_name = "CMD")]
     pub check: Option<String>,
-    /// What to try, parted by commas: kill, power, damage [default: kill]
-    #[arg(long, value_name = "LIST", value_parser = fault_list)]
+    /// What to try, parted by commas: kill, power, damage [default: kill,power]
+    #[arg(long, value_name = "LIST", value_parser = fault_list, overrides_with = "faults")]
     pub faults: Option<FaultList>,
     /// The disks on which the power fails, parted by commas, or `all` (see `crashlab models`)
-    #[arg(long, value_name = "LIST", default_value = MODELS[0].name, value_parser = disk_list)]
-    pub model: DiskList,
-    /// So many different states at most, on each disk
-    #[arg(long, value_name = "N", default_value_t = PowerFault::STATES, value_parser = states)]
-    pub states: usize,
+    #[arg(long, value_name = "LIST", value_parser = disk_list, help = disks_help())]
+    pub model: Option<DiskList>,
+    /// So many different states at most, on each disk [default: 1000, and all of a run with few parts]
+    #[arg(long, value_name = "N", value_parser = states)]
+    pub states: Option<usize>,
+    /// So many seconds at most for power cuts [default: no limit]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    pub seconds: Option<u64>,
+    /// What a sample of the states is drawn by, where there are more than are tried [default: 0]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(0..=4_294_967_295))]
+    pub seed: Option<u64>,
     /// Who is killed, parted by commas: `all` processes at once, or each `process` alone, while the others go on (a run for
     /// each place: after each of its ops)
     #[arg(long, value_name = "WHO", default_value = "all", value_delimiter = ',')]
@@ -283,6 +289,13 @@ fn disk_list(text: &str) -> Result<DiskList, String> {
     named.collect::<Result<_, _>>().map(DiskList)
 }
 
+fn disks_help() -> String {
+    let first = MODELS[0].name;
+    format!(
+        "The disks on which the power fails, parted by commas, or `all` (see `crashlab models`) [default: {first}]"
+    )
+}
+
 fn states(text: &str) -> Result<usize, String> {
     match text.parse() {
         Ok(count @ 1..=1_000_000) => Ok(count),
@@ -292,7 +305,7 @@ fn states(text: &str) -> Result<usize, String> {
 
 impl FaultList {
     /// What is tried where nothing is said.
-    pub const KILL: FaultList = FaultList { kill: true, power: false, damage: false };
+    pub const USUAL: FaultList = FaultList { kill: true, power: true, damage: false };
 }
 
 fn fault_list(text: &str) -> Result<FaultList, String> {

@@ -64,7 +64,7 @@ pub(super) fn scenario(args: &CheckArgs) -> Result<Scenario, String> {
     must_be_acks(&args.ack)?;
     let command = CommandLine::Argv(args.command.clone());
     let recover = args.recover.clone().map(CommandLine::Shell);
-    let faults = faults(args, args.faults.unwrap_or(FaultList::KILL), &state)?;
+    let faults = faults(args, args.faults.unwrap_or(FaultList::USUAL), &state)?;
     Ok(Scenario {
         file: PathBuf::from(heading(&shown(&args.command))),
         name: heading(&shown(&args.command)),
@@ -118,8 +118,9 @@ pub(super) fn faults(
         kinds.push(FaultKind::Kill { at: args.kill.iter().map(point).collect() });
     }
     if list.power {
-        let models = args.model.0.clone();
-        kinds.push(FaultKind::Power(PowerFault { models, states: args.states }));
+        let mut power = PowerFault::on(vec![&MODELS[0]]);
+        put_over_power(&mut power, args);
+        kinds.push(FaultKind::Power(power));
     }
     if list.damage {
         let Some(file) = state.first().cloned() else {
@@ -129,6 +130,16 @@ pub(super) fn faults(
     }
     let fault = |kind| Fault { kind, expect: Vec::new(), line: 0 };
     Ok(kinds.into_iter().map(fault).collect())
+}
+
+/// What the arguments say of power cuts goes before what is known of them.
+pub(super) fn put_over_power(power: &mut PowerFault, args: &CheckArgs) {
+    if let Some(disks) = &args.model {
+        power.models = disks.0.clone();
+    }
+    power.states = args.states.or(power.states);
+    power.seconds = args.seconds.or(power.seconds);
+    power.seed = args.seed.unwrap_or(power.seed);
 }
 
 /// # Errors
@@ -221,15 +232,15 @@ fn replay(args: &CheckArgs) -> String {
         let named = [("kill", kill), ("power", power), ("damage", damage)];
         let list: Vec<&str> = named.iter().filter(|(_, on)| *on).map(|(name, _)| *name).collect();
         say("--faults", &list.join(","));
-        if power {
-            let models: Vec<&str> = args.model.0.iter().map(|model| model.name).collect();
-            let is_all = models.len() == MODELS.len();
-            say("--model", &if is_all { "all".to_owned() } else { models.join(",") });
-            if args.states != PowerFault::STATES {
-                say("--states", &args.states.to_string());
-            }
-        }
     }
+    if let Some(disks) = &args.model {
+        let models: Vec<&str> = disks.0.iter().map(|model| model.name).collect();
+        let is_all = models.len() == MODELS.len();
+        say("--model", &if is_all { "all".to_owned() } else { models.join(",") });
+    }
+    args.states.iter().for_each(|states| say("--states", &states.to_string()));
+    args.seconds.iter().for_each(|seconds| say("--seconds", &seconds.to_string()));
+    args.seed.iter().for_each(|seed| say("--seed", &seed.to_string()));
     let who = args.kill.iter().filter_map(ValueEnum::to_possible_value);
     let who = who.map(|who| who.get_name().to_owned()).collect::<Vec<_>>().join(",");
     if who != "all" {

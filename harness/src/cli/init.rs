@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::output::complain;
 use super::{Code, InitArgs, Output};
+use crate::fault::power::MODELS;
 use crate::run::{LabError, Settings, find_state};
 
 /// A scenario that loads as it is. Every key of the format occurs; those that are optional are commented out with their
@@ -91,9 +92,10 @@ fn of_program(
         "title = {}\nproves = \"What it saved before is there, or what it saves now\"\n\n[subject]\ncommand = \
          [{command}]\n# Must survive.\nstate = [{state}]\n{others}# The programs see a copy of it at its own \
          path.\nfolder = {}\n{watch}\n# What a user would run next, where it is not the same again.\n# [recovery]\n# command \
-         = [\"my-program\", \"--resume\"]\n\n[[fault]]\nkind = \"kill\"\n",
+         = [\"my-program\", \"--resume\"]\n\n[[fault]]\nkind = \"kill\"\n\n[[fault]]\nkind = \"power\"\nmodel = [\"{}\"]\n",
         quoted(format!("{} is killed", scenario.name)),
         quoted(folder),
+        MODELS[0].name,
     ))
 }
 

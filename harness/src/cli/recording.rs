@@ -15,7 +15,7 @@ use crate::op::Event;
 use crate::recording::{self, Recorded, Recording};
 use crate::report::keep_trees;
 use crate::run::{self, Plan, ScenarioResult, Settings, Source, is_telling};
-use crate::scenario::{CommandLine, KillPoint, Scenario};
+use crate::scenario::{CommandLine, FaultKind, KillPoint, Scenario};
 use crate::trace::describe;
 use crate::tree::{Tree, difference};
 use crate::watched::Watched;
@@ -124,6 +124,11 @@ fn put_over(scenario: &mut Scenario, args: &CheckArgs) -> Result<(), String> {
     subject.network |= args.network;
     if let Some(list) = args.faults {
         scenario.faults = super::check::faults(args, list, &subject.state)?;
+    }
+    for fault in &mut scenario.faults {
+        if let FaultKind::Power(power) = &mut fault.kind {
+            super::check::put_over_power(power, args);
+        }
     }
     if let Some(line) = &args.recover {
         scenario.recovery.command = CommandLine::Shell(line.clone());

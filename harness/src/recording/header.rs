@@ -69,7 +69,11 @@ pub struct Header {
     /// The power fails on these disks.
     pub power: Vec<String>,
     /// So many different states at most, on each of them.
-    pub power_states: usize,
+    pub power_states: Option<usize>,
+    /// So many seconds at most.
+    pub power_seconds: Option<u64>,
+    /// What a sample of their states is drawn by.
+    pub power_seed: u64,
     /// The seven damages are tried on this file.
     #[serde(with = "path::option")]
     pub damage: Option<PathBuf>,
@@ -124,7 +128,9 @@ impl Header {
                 .flat_map(|power| &power.models)
                 .map(|model| model.name.to_owned())
                 .collect(),
-            power_states: power.map_or(PowerFault::STATES, |power| power.states),
+            power_states: power.and_then(|power| power.states),
+            power_seconds: power.and_then(|power| power.seconds),
+            power_seed: power.map_or(0, |power| power.seed),
             damage,
             depth: recovery.depth,
             time_limit: subject.time_limit,
@@ -148,7 +154,9 @@ impl Header {
         let models: Vec<&DiskModel> =
             self.power.iter().filter_map(|name| name.parse().ok()).collect();
         if !models.is_empty() {
-            kinds.push(FaultKind::Power(PowerFault { models, states: self.power_states }));
+            let (states, seconds) = (self.power_states, self.power_seconds);
+            let power = PowerFault { models, states, seconds, seed: self.power_seed };
+            kinds.push(FaultKind::Power(power));
         }
         kinds.extend(self.damage.clone().map(DamageFault::seven).map(FaultKind::Damage));
         let fault = |kind| Fault { kind, expect: Vec::new(), line: 0 };

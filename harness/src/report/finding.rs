@@ -5,8 +5,9 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use super::contents;
+use super::disks::tell_disks;
 use crate::judge::{Grade, Word, shape};
-use crate::run::{Case, Cause, Evidence, FaultResult, ScenarioResult};
+use crate::run::{Case, Cause, Evidence, FaultResult, Repaired, ScenarioResult};
 use crate::tree::difference;
 use crate::wrap::{COLUMNS, counted, shell_word, wrapped};
 
@@ -31,6 +32,9 @@ pub fn tell_result(result: &ScenarioResult) -> String {
             // What differs in the place alone is told once.
             let is_new = unexpected[..position].iter().all(|known| why(known) != why(group));
             text.push_str(&tell(group, &result.replay, is_new));
+        }
+        if fault.disks.iter().any(|disk| disk.repair != Repaired::NoNeed) {
+            text += &tell_disks(fault);
         }
         for word in fault.missing() {
             _ = writeln!(text, "  {word} was expected of {}, and was not found", fault.kind);

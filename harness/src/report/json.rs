@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::summary::{Strictness, Summary};
 use super::{Event, Reporter};
-use crate::run::{Case, FaultResult, LabError, ScenarioResult};
+use crate::run::{Case, DiskResult, FaultResult, LabError, Repaired, ScenarioResult};
 
 /// Prints JSON Lines.
 #[derive(Debug)]
@@ -94,6 +94,25 @@ fn scenario(result: &ScenarioResult, holds: bool) -> Value {
     })
 }
 
+/// What power cuts came to on one disk.
+fn disk(disk: &DiskResult) -> Value {
+    let repair = match &disk.repair {
+        Repaired::NoNeed => json!([]),
+        Repaired::By(repairs) => json!(repairs),
+        Repaired::ByNoSync => Value::Null,
+    };
+    json!({
+        "model": disk.model,
+        "verdicts": disk.counts,
+        "tried": disk.tried,
+        "complete": disk.complete,
+        "legal_at_most_log2": disk.at_most,
+        "seed": disk.seed,
+        "time_was_up": disk.late,
+        "mended_by": repair,
+    })
+}
+
 fn fault(fault: &FaultResult) -> Value {
     let case = |case: &Case| {
         let warnings: Vec<Value> =
@@ -120,6 +139,7 @@ fn fault(fault: &FaultResult) -> Value {
             "differing": fault.confirmation.differing.iter()
                 .map(|(id, how)| json!({"id": id, "how": how})).collect::<Vec<_>>(),
         },
+        "disks": fault.disks.iter().map(disk).collect::<Vec<_>>(),
         "cases": fault.cases.iter().map(case).collect::<Vec<_>>(),
     })
 }

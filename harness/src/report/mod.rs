@@ -1,6 +1,7 @@
 //! Reports: one stream of events, many forms.
 
 mod contents;
+mod disks;
 mod finding;
 mod json;
 mod keep;

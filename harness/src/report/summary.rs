@@ -137,6 +137,7 @@ mod tests {
             partial: false,
             cases: vec![case],
             confirmation: Default::default(),
+            disks: Vec::new(),
         };
         ScenarioResult {
             name: "s".into(),

@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 use std::io::{IsTerminal, Write};
 
+use super::disks::{tell_disks, tell_shares};
 use super::finding::tell_result;
 use super::row::{Palette, rows, skipped_row};
 use super::summary::{Strictness, Summary};
 use super::{Event, Reporter};
-use crate::run::LabError;
+use crate::run::{DiskResult, LabError, Repaired};
 use crate::wrap::{COLUMNS, counted, wrapped};
 
 /// Prints to standard output; progress goes to standard error, if that is a terminal.
@@ -170,10 +171,17 @@ impl<W: Write> Reporter for Terminal<W> {
                 let row = rows(result, holds, self.palette);
                 self.rows.insert(result.name.clone(), row);
                 let masks = result.masks.iter().map(|mask| format!("masked: {mask}"));
-                for note in masks.chain(result.notes.iter().cloned()) {
+                let shares = result.faults.iter().filter_map(tell_shares);
+                for note in masks.chain(shares).chain(result.notes.iter().cloned()) {
                     self.notes.entry(note).or_default().push(result.name.clone());
                 }
-                let findings = tell_result(result);
+                let mut findings = tell_result(result);
+                let is_told = |disk: &DiskResult| disk.repair != Repaired::NoNeed;
+                for fault in result.faults.iter().filter(|_| self.one_program) {
+                    if !fault.disks.iter().any(is_told) {
+                        findings += &tell_disks(fault);
+                    }
+                }
                 if !findings.is_empty() {
                     self.findings.insert(result.name.clone(), findings);
                 }

@@ -18,7 +18,7 @@ pub(super) type Hash = [u8; 32];
 /// A run whose every kill state is known: the subject's, or that of a recovery.
 #[derive(Debug, Clone)]
 pub struct Run {
-    /// What its cases are called: `kill@`, or `kill@3/` for the recovery after a kill at 3.
+    /// What its cases are called: nothing, or `kill@3/` for the recovery after a kill at 3.
     prefix: String,
     before: Arc<Tree>,
     trace: Arc<Trace>,
@@ -31,18 +31,25 @@ pub struct Run {
     earlier: usize,
 }
 
-impl Ground<'_> {
-    /// The subject's own run.
-    pub fn run(&self) -> Run {
+impl Run {
+    /// The subject's own.
+    pub fn of_subject(before: Arc<Tree>, trace: Trace, versions: Versions) -> Run {
         Run {
-            prefix: "kill@".to_owned(),
-            before: self.before.clone(),
-            trace: Arc::new(self.recording.trace.clone()),
-            versions: Arc::new(self.versions.clone()),
+            prefix: String::new(),
+            before,
+            trace: Arc::new(trace),
+            versions: Arc::new(versions),
             promised: 0,
             marks: Vec::new(),
             earlier: 0,
         }
+    }
+}
+
+impl Ground<'_> {
+    /// The subject's own run.
+    pub fn run(&self) -> &Run {
+        self.run
     }
 
     /// Every kill of a run at these points, with one recovery for each distinct tree. Trees in `known` are left out, and
@@ -89,6 +96,15 @@ impl Ground<'_> {
     pub(super) fn recover_all(
         &self,
         killed: &mut [Killed],
+        trees: &[(Hash, Arc<Tree>)],
+    ) -> Result<(), LabError> {
+        self.recover_each(&mut killed.iter_mut().collect::<Vec<_>>(), trees)
+    }
+
+    /// The same of some of them.
+    pub(super) fn recover_each(
+        &self,
+        killed: &mut [&mut Killed],
         trees: &[(Hash, Arc<Tree>)],
     ) -> Result<(), LabError> {
         self.recoveries.ahead(trees)?;
@@ -167,6 +183,7 @@ impl Ground<'_> {
         for (path, contents) in own.of_file {
             all.of_file.entry(path).or_default().extend(contents);
         }
+        all.promised = own.promised + earlier;
         all.premature = own.premature;
         all.changed.extend(own.changed);
         let prefix = format!("{}/", kill.id);
@@ -201,7 +218,10 @@ impl Run {
         let touches = |gap: &&Gap| gap.path.is_some() && gap.at_event <= events;
         let gap = self.trace.gaps.iter().find(touches);
         Killed {
-            id: format!("{}{point}", self.prefix),
+            id: match self.prefix.as_str() {
+                "" => format!("kill@{point}"),
+                of_recovery => format!("{of_recovery}{point}"),
+            },
             unseen: gap.map(|gap| format!("the tracer could not see: {}", gap.what)),
             of_recovery: self.earlier > 0,
             others_hung: false,
@@ -222,14 +242,20 @@ impl Run {
         }
     }
 
+    /// What its power cuts are called in front of their places.
+    pub(super) fn power_prefix(&self) -> &str {
+        if self.prefix.is_empty() { "power@" } else { &self.prefix }
+    }
+
+    /// How many versions are older than the last one promised when so many events had been, or when it had ended.
+    pub(super) fn promised_when(&self, events: usize, ended: bool) -> usize {
+        let own = if ended { self.versions.promised } else { self.versions.promised_at(events) };
+        self.promised.max(own)
+    }
+
     /// What it did.
     pub(super) fn trace(&self) -> &Trace {
         &self.trace
-    }
-
-    /// What it passed through.
-    pub(super) fn versions(&self) -> &Versions {
-        &self.versions
     }
 
     /// The versions that this run passes through itself.

@@ -6,8 +6,10 @@ use std::sync::Arc;
 
 use super::LabError;
 use super::cases::Case;
+use super::derive::Run;
 use super::stage::Stage;
 use crate::fault::kill::points;
+use crate::fault::power::{DiskModel, PowerState};
 use crate::judge::{
     Controls, CrashCase, Ends, Image, Outcome, Promises, Shapes, Verdict, Versions, Word,
     judge_crash, metadata_changes,
@@ -58,9 +60,13 @@ pub struct Killed {
 #[derive(Debug, Clone)]
 pub struct PowerFailed {
     /// The disk models by whose rules the tree can be found.
-    pub(super) disks: Vec<&'static str>,
+    pub(super) disks: Vec<&'static DiskModel>,
     /// What is not on the disk, in words.
     pub(super) missing: Vec<String>,
+    /// What is on it although that is not, in words.
+    pub(super) although: Option<String>,
+    /// What is found.
+    pub(super) state: PowerState,
 }
 
 /// What came of one tree.
@@ -78,6 +84,8 @@ pub struct Ground<'a> {
     pub stage: &'a Stage<'a>,
     /// The undisturbed run.
     pub recording: &'a Recording,
+    /// The same as one whose every kill state is known.
+    pub run: &'a Run,
     /// The tree before it.
     pub before: Arc<Tree>,
     /// Its versions.
@@ -148,6 +156,11 @@ impl Ground<'_> {
 }
 
 impl Killed {
+    /// It was the power that failed.
+    pub(super) fn by_power(self, power: PowerFailed) -> Killed {
+        Killed { power: Some(power), ..self }
+    }
+
     /// Judges it, now that the controls are complete; `ends` are those from this run's versions.
     pub fn judge(
         &self,
@@ -201,7 +214,10 @@ impl Killed {
             true => "everything is on the disk".to_owned(),
             false => format!("not on the disk: {}", power.missing.join(", ")),
         };
-        let why = format!("on {}: {}; {missing}", power.disks.join(", "), verdict.why);
+        let although = power.although.iter().map(|although| format!(", {although}"));
+        let although: String = although.collect();
+        let disks: Vec<&str> = power.disks.iter().map(|disk| disk.name).collect();
+        let why = format!("on {}: {}; {missing}{although}", disks.join(", "), verdict.why);
         Verdict { why, ..verdict }
     }
 

@@ -199,6 +199,7 @@ mod tests {
     use crate::judge::{Grade, Promises, Word};
     use crate::op::{Actor, Op};
     use crate::recovery::Recoveries;
+    use crate::run::derive::Run;
     use crate::run::{Settings, Stage};
     use crate::scenario::Scenario;
 
@@ -219,10 +220,16 @@ mod tests {
         let events = &recording.trace.events;
         let found = versions(&before, events, &stage.state, &promises, None).expect("it fits");
         let recoveries = Recoveries::new(&stage);
+        let run = Run::of_subject(
+            Arc::new(before.clone()),
+            recording.trace.clone(),
+            Versions::clone(&found),
+        );
         let mut controls = FirstRound::run(&recoveries, &recording, &found).expect("controls");
         let ground = Ground {
             stage: &stage,
             recording: &recording,
+            run: &run,
             before: Arc::new(before.clone()),
             versions: &found,
             promises: &promises,

@@ -9,26 +9,26 @@ use std::time::Instant;
 use super::LabError;
 use super::cases::Case;
 use super::confirm::Confirmation;
-use super::controls::{FirstRound, more_versions};
+use super::controls::FirstRound;
 use super::damage::{Damaged, damage};
 use super::derive::Run;
+use super::disks::DiskResult;
+use super::in_turn::{judge_kills, judge_power};
 use super::kill::{Ground, Killed};
 use super::overlap::{Overlapped, overlap};
 use super::plain::{alert, idle};
-use super::power::PowerCut;
+use super::power::{PowerCut, Wanted};
 use super::race::{Raced, race};
 use super::scenario::{FaultResult, Plan, crossed};
 use super::stage::Stage;
 use crate::fault::damage::Damage;
 use crate::fault::kill::{PLACES_IN_WRITE_MAX, bounded};
 use crate::interrupt::is_requested;
-use crate::judge::{
-    Content, Controls, Ends, Promises, Verdict, Version, Versions, metadata_changes, versions,
-};
+use crate::judge::{Content, Controls, Promises, Version, Versions, metadata_changes, versions};
 use crate::op::Event;
 use crate::recording::Recording;
 use crate::recovery::Recoveries;
-use crate::scenario::{DamageFault, Fault, FaultKind, KillPoint};
+use crate::scenario::{DamageFault, Fault, FaultKind, KillPoint, PowerFault};
 use crate::tree::Tree;
 use crate::wrap::thousands;
 
@@ -44,6 +44,7 @@ pub(super) struct Part<'a> {
     recording: Rc<Recording>,
     before: Arc<Tree>,
     versions: Versions,
+    run: Run,
     promises: Promises,
     recoveries: Recoveries<'a>,
     controls: Option<FirstRound>,
@@ -77,13 +78,15 @@ impl<'a> Part<'a> {
         if scenario.faults.iter().any(needs_controls) {
             controls = Some(FirstRound::run(&recoveries, &recording, &versions)?);
         }
+        let before = Arc::new(recording.before.clone());
         let mut part = Part {
             about: String::new(),
             prefix: String::new(),
             controlled: Instant::now(),
             stage: stage.clone(),
-            before: Arc::new(recording.before.clone()),
+            before: before.clone(),
             notes: notes(&recording, stage),
+            run: Run::of_subject(before, recording.trace.clone(), versions.clone()),
             recording,
             versions,
             promises,
@@ -106,6 +109,7 @@ impl<'a> Part<'a> {
         Ground {
             stage: &self.stage,
             recording: &self.recording,
+            run: &self.run,
             before: self.before.clone(),
             versions: &self.versions,
             promises: &self.promises,
@@ -129,13 +133,14 @@ impl<'a> Part<'a> {
         let mut controls = controls.map(|first| first.finish(&self.recoveries)).transpose()?;
         let mut masks = controls.as_ref().map(|all| all.masks.lines()).unwrap_or_default();
         let ground = self.ground();
-        let (mut faults, mut notes) = (Vec::new(), Vec::new());
+        let (mut faults, mut told) = (Vec::new(), Vec::new());
         for (fault, pending) in self.stage.scenario.faults.iter().zip(pending) {
-            let (mut cases, mut confirmation) =
-                judge(&ground, pending, fault, &mut controls, &mut masks, &mut notes)?;
+            let Judged { mut cases, mut confirmation, disks, notes } =
+                judge(&ground, pending, fault, &mut controls, &mut masks)?;
             let ids = cases.iter_mut().map(|case| &mut case.id);
             let differing = confirmation.differing.iter_mut().map(|(id, _)| id);
             ids.chain(differing).for_each(|id| id.insert_str(0, &self.prefix));
+            told.extend(notes);
             faults.push(FaultResult {
                 kind: fault.kind.word(),
                 about: self.about.clone(),
@@ -143,13 +148,23 @@ impl<'a> Part<'a> {
                 partial: !matches!(plan, Plan::All) || is_requested(),
                 cases,
                 confirmation,
+                disks,
             });
         }
         drop(ground);
         let confirmed = faults.iter().flat_map(|fault| fault.confirmation.notes());
-        self.notes.extend(notes.into_iter().chain(confirmed));
+        self.notes.extend(told.into_iter().chain(confirmed));
         Ok((faults, masks, self.notes))
     }
+}
+
+/// What a fault came to.
+#[derive(Default)]
+struct Judged {
+    cases: Vec<Case>,
+    confirmation: Confirmation,
+    disks: Vec<DiskResult>,
+    notes: Vec<String>,
 }
 
 fn judge(
@@ -158,33 +173,33 @@ fn judge(
     fault: &Fault,
     controls: &mut Option<Controls>,
     masks: &mut Vec<String>,
-    notes: &mut Vec<String>,
-) -> Result<(Vec<Case>, Confirmation), LabError> {
+) -> Result<Judged, LabError> {
     match (pending, controls) {
-        (Pending::Kills(kills), Some(controls)) => judge_kills(ground, kills, controls),
+        (Pending::Kills(kills), Some(controls)) => {
+            let (cases, confirmation) = judge_kills(ground, kills, controls)?;
+            Ok(Judged { cases, confirmation, ..Judged::default() })
+        }
         (Pending::Power(cut), Some(controls)) => {
-            let vouched = ground.vouched()?;
-            let ends = controls.ends(ground.versions);
-            let judge = |kill: &Killed| kill.judge(ground, controls, &ends, &vouched);
-            let cases: Vec<Case> = cut.killed.iter().map(judge).collect();
-            notes.extend(ground.told(&cut, &cases, &fault.expect)?);
-            Ok((cases, Confirmation::default()))
+            let FaultKind::Power(power) = &fault.kind else { return Err(without_controls()) };
+            let wanted = wanted(power, ground).until(cut.until);
+            let (cases, disks) = judge_power(ground, *cut, wanted, controls, &fault.expect)?;
+            Ok(Judged { cases, disks, ..Judged::default() })
         }
         (Pending::Kills(_) | Pending::Power(_), None) => Err(without_controls()),
         (Pending::Cases(cases), controls) => {
-            let mut judged = Vec::new();
+            let mut judged = Judged::default();
             for case in cases {
                 match (case, &fault.kind) {
                     (Waiting::Raced(raced), FaultKind::Race(fault)) => {
                         let (cases, masked, told) = raced.judge(ground.stage, fault)?;
-                        judged.extend(cases);
+                        judged.cases.extend(cases);
                         masks.extend(masked);
-                        notes.extend(told);
+                        judged.notes.extend(told);
                     }
-                    (case, _) => judged.push(case.judge(ground, controls.as_ref(), masks)?),
+                    (case, _) => judged.cases.push(case.judge(ground, controls.as_ref(), masks)?),
                 }
             }
-            Ok((judged, Confirmation::default()))
+            Ok(judged)
         }
     }
 }
@@ -196,7 +211,7 @@ fn needs_controls(fault: &Fault) -> bool {
 /// The cases of one fault, which have been run and wait for the controls to be complete.
 enum Pending {
     Kills(Vec<Killed>),
-    Power(PowerCut),
+    Power(Box<PowerCut>),
     Cases(Vec<Waiting>),
 }
 
@@ -252,62 +267,6 @@ fn without_controls() -> LabError {
     LabError::Lab("a case was run without its controls".to_owned())
 }
 
-/// Judges kills, then those of their recoveries as deep as the settings say, and makes some of all these for real.
-fn judge_kills(
-    ground: &Ground<'_>,
-    kills: Vec<Killed>,
-    controls: &mut Controls,
-) -> Result<(Vec<Case>, Confirmation), LabError> {
-    let settings = ground.stage.settings();
-    let vouched = ground.vouched()?;
-    let mut known: HashSet<[u8; 32]> = kills.iter().map(|kill| kill.hash).collect();
-    let mut cases = Vec::new();
-    let mut judged: Vec<(Killed, Verdict)> = Vec::new();
-    let mut level = kills;
-    for depth in 1.. {
-        let mut grades = Vec::new();
-        // The kills of one run come one after another.
-        let mut last: Option<(Arc<Versions>, Ends)> = None;
-        for kill in level {
-            let known = last.take().filter(|(versions, _)| Arc::ptr_eq(versions, &kill.versions));
-            let ends =
-                known.unwrap_or_else(|| (kill.versions.clone(), controls.ends(&kill.versions)));
-            let case = kill.judge(ground, controls, &ends.1, &vouched);
-            last = Some(ends);
-            grades.push((kill.clone(), case.verdict.grade));
-            judged.push((kill, case.verdict.clone()));
-            cases.push(case);
-        }
-        if depth >= ground.stage.scenario.recovery.depth || is_requested() {
-            break;
-        }
-        level = Vec::new();
-        for run in ground.recoveries_of(&grades)? {
-            match killed_in_turn(ground, &run, controls, &mut known) {
-                Err(LabError::Interrupted) => break,
-                kills => level.extend(kills?),
-            }
-        }
-    }
-    let confirmation = match settings.live || !settings.confirms || is_requested() {
-        true => Confirmation::default(),
-        false => ground.confirm(&judged, settings.confirm)?,
-    };
-    Ok((cases, confirmation))
-}
-
-/// The kills of a recovery.
-fn killed_in_turn(
-    ground: &Ground<'_>,
-    run: &Run,
-    controls: &mut Controls,
-    known: &mut HashSet<[u8; 32]>,
-) -> Result<Vec<Killed>, LabError> {
-    let (before, like) = (run.before(), &ground.recording.after);
-    more_versions(controls, ground.recoveries, before, like, run.own_versions())?;
-    ground.derive(run, ground.every_place(run)?, known)
-}
-
 fn try_fault(
     ground: &Ground<'_>,
     fault: &Fault,
@@ -329,7 +288,7 @@ fn try_fault(
                     .iter()
                     .map(|place| ground.kill(place, controls))
                     .collect::<Result<Vec<_>, _>>()?,
-                false => ground.derive(&ground.run(), together, &mut HashSet::new())?,
+                false => ground.derive(ground.run(), together, &mut HashSet::new())?,
             };
             kills.extend(ground.kill_each(&alone, controls)?);
             if at.contains(&KillPoint::All) && matches!(plan, Plan::All) {
@@ -339,7 +298,17 @@ fn try_fault(
         }
         (FaultKind::Power(power), Some(_)) => {
             must_change(ground, fault)?;
-            ground.power(power, |id| plan.wants(id)).map(Pending::Power)
+            // A cut of a recovery is known by the cut before it.
+            let wants = |id: &str| match plan {
+                Plan::All => true,
+                Plan::Case(wanted) => wanted
+                    .strip_prefix(id)
+                    .is_some_and(|rest| rest.is_empty() || rest.starts_with('/')),
+            };
+            let wanted = wanted(power, ground);
+            let mut known = HashSet::new();
+            let cut = ground.power(ground.run(), &power.models, wanted, &mut known, wants)?;
+            Ok(Pending::Power(Box::new(cut)))
         }
         (FaultKind::Damage(fault), _) => try_damage(ground, fault, plan, notes),
         (FaultKind::Race(fault), _) => {
@@ -367,6 +336,12 @@ fn try_fault(
         }
         _ => Ok(Pending::none()),
     }
+}
+
+/// Kills of every place leave what is found where the power fails and everything is on the disk.
+fn wanted<'w>(power: &'w PowerFault, ground: &Ground<'_>) -> Wanted<'w> {
+    let is_all = |fault: &Fault| matches!(&fault.kind, FaultKind::Kill { at } if at.contains(&KillPoint::All));
+    Wanted::of(power, ground.stage.scenario.faults.iter().any(is_all))
 }
 
 /// So many writes are told of by name.

@@ -1,168 +1,246 @@
-//! Power cuts of one recording: what the disk may hold, one recovery for each distinct tree.
+//! Power cuts of one run: what the disk may hold, one recovery for each distinct tree.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use super::LabError;
-use super::cases::Case;
 use super::derive::{Hash, Run};
 use super::kill::{Ground, Killed, PowerFailed};
 use crate::fault::crash_state::moments;
-use crate::fault::power::{DiskModel, PowerCuts, PowerState};
-use crate::judge::{Grade, Word};
-use crate::scenario::PowerFault;
-use crate::wrap::counted;
+use crate::fault::power::{
+    Budget, DiskModel, EXHAUSTIVE_PARTS, Looked, PowerCuts, PowerState, Share,
+};
+use crate::judge::Grade;
+use crate::scenario::{KillPoint, PowerFault};
+use crate::tree::Tree;
 
-/// For each state that is told, so many legal ones are looked at, most of which are equal to one before.
-const LOOKED_AT: usize = 5;
+/// So many distinct trees are recovered before it is looked whether time is up.
+const TREES_AT_ONCE: usize = 64;
 
-/// Power cuts that were tried, and what was left out.
-#[derive(Debug)]
+/// Of the states of each recovery, so many are tried at least.
+const OF_RECOVERY_MIN: usize = 8;
+
+/// A tree, and how many versions are older than the last one promised by then.
+pub(super) type Found = (Hash, usize);
+
+/// Power cuts that were tried, and how much that is of what is legal.
+#[derive(Debug, Default)]
 pub(super) struct PowerCut {
     pub(super) killed: Vec<Killed>,
     /// For each disk, how much of it was tried.
-    shares: Vec<Share>,
-    /// So many at most, on each.
-    states: usize,
+    pub(super) shares: Vec<(&'static DiskModel, Share)>,
+    /// When time is up.
+    pub(super) until: Option<Instant>,
+    /// It was before all of these were tried.
+    pub(super) late: bool,
 }
 
-#[derive(Debug)]
-struct Share {
-    model: &'static DiskModel,
-    /// All that is legal was tried.
-    complete: bool,
+/// What is tried of a run.
+#[derive(Clone, Copy)]
+pub(super) struct Wanted<'w> {
+    pub(super) fault: &'w PowerFault,
+    /// When it is to end.
+    pub(super) until: Option<Instant>,
+    /// Kills are tried as well: they leave what is found where everything is on the disk.
+    pub(super) with_kills: bool,
+    /// So many states at most: each recovery has its part of what the subject's own run had.
+    part: Option<usize>,
 }
 
-/// A tree, and how many versions are older than the last one promised by then.
-type Found = (Hash, usize);
+impl<'w> Wanted<'w> {
+    pub(super) fn of(fault: &'w PowerFault, with_kills: bool) -> Wanted<'w> {
+        let until = fault.seconds.map(|seconds| Instant::now() + Duration::from_secs(seconds));
+        Wanted { fault, until, with_kills, part: None }
+    }
+
+    /// The same, with the time that was begun.
+    pub(super) fn until(self, until: Option<Instant>) -> Wanted<'w> {
+        Wanted { until, ..self }
+    }
+
+    /// How much of a run's states is tried: of one that has few parts, all, unless it is said otherwise.
+    pub(super) fn budget(&self, cuts: &PowerCuts<'_>) -> Budget {
+        let states = match self.part.or(self.fault.states) {
+            Some(states) => states,
+            None if cuts.is_small() => PowerFault::STATES.max(1 << EXHAUSTIVE_PARTS),
+            None => PowerFault::STATES,
+        };
+        Budget { states, seed: self.fault.seed }
+    }
+
+    fn is_late(&self) -> bool {
+        self.until.is_some_and(|until| Instant::now() >= until) || crate::interrupt::is_requested()
+    }
+}
 
 impl Ground<'_> {
-    /// Every power cut of the subject's run, on each of the disks.
+    /// Every power cut of a run, on each of these disks. What is in `known` is left out, and the others join it.
     ///
     /// # Errors
     ///
     /// As [`Stage::run`](super::Stage::run), and [`LabError::Lab`] where the log does not fit the tree.
     pub(super) fn power(
         &self,
-        wanted: &PowerFault,
+        run: &Run,
+        models: &[&'static DiskModel],
+        wanted: Wanted<'_>,
+        known: &mut HashSet<Found>,
         wants: impl Fn(&str) -> bool,
     ) -> Result<PowerCut, LabError> {
-        let run = self.run();
         let mut killed: Vec<Killed> = Vec::new();
         let mut places: HashMap<Found, usize> = HashMap::new();
         let mut shares = Vec::new();
-        for model in &wanted.models {
-            let cuts = self.cuts(&run, model)?;
+        for model in models {
+            let cuts = self.cuts(run, model)?;
             let mut of_model: HashSet<Found> = HashSet::new();
-            let mut left = cuts.states();
-            let mut looked = 0;
-            let complete = loop {
-                if of_model.len() >= wanted.states || looked >= wanted.states * LOOKED_AT {
-                    break left.next().is_none();
+            let share = cuts.try_within(wanted.budget(&cuts), |state| {
+                let found = found(run, &state);
+                if wanted.is_late() {
+                    return Looked::Enough;
                 }
-                let Some(state) = left.next() else { break true };
-                looked += 1;
-                let found = found(&run, &state);
                 if !of_model.insert(found) {
-                    continue;
+                    return Looked::Known;
                 }
-                let place = *places.entry(found).or_insert(killed.len());
-                if place == killed.len() {
-                    killed.push(self.failed(&run, state, found));
+                let as_killed = wanted.with_kills && state.lacks() == 0 && !state.ended;
+                if !as_killed && !known.contains(&found) {
+                    let place = *places.entry(found).or_insert(killed.len());
+                    if place == killed.len() {
+                        killed.push(self.failed(run, &cuts, state, found));
+                    }
+                    let power = killed[place].power.as_mut();
+                    power.into_iter().for_each(|power| power.disks.push(model));
                 }
-                let power = killed[place].power.as_mut();
-                power.into_iter().for_each(|power| power.disks.push(model.name));
-            };
-            shares.push(Share { model, complete });
+                Looked::New
+            });
+            shares.push((*model, share));
         }
+        known.extend(places.into_keys());
         killed.retain(|kill| wants(&kill.id));
-        let mut trees = Vec::new();
+        // What is told first is the smallest, and what is left out where time is up the largest.
+        let size = |kill: &Killed| kill.power.as_ref().map_or(0, |power| power.state.lacks());
+        killed.sort_by_key(|kill| (size(kill), kill.events));
+        let late = self.recover_in_time(&mut killed, wanted)?;
+        Ok(PowerCut { killed, shares, until: wanted.until, late })
+    }
+
+    /// Runs the recoveries, until time is up: what was not recovered by then is taken out.
+    fn recover_in_time(
+        &self,
+        killed: &mut Vec<Killed>,
+        wanted: Wanted<'_>,
+    ) -> Result<bool, LabError> {
+        let mut trees: Vec<(Hash, Arc<Tree>)> = Vec::new();
         let mut known = HashSet::new();
-        for kill in &killed {
+        for kill in &*killed {
             if known.insert(kill.hash) {
                 trees.push((kill.hash, kill.left.clone()));
             }
         }
-        self.recover_all(&mut killed, &trees)?;
-        Ok(PowerCut { killed, shares, states: wanted.states })
+        if wanted.until.is_none() {
+            self.recover_all(killed, &trees)?;
+            return Ok(false);
+        }
+        let mut tried: HashSet<Hash> = HashSet::new();
+        for some in trees.chunks(TREES_AT_ONCE) {
+            // The first are tried in any case: a fault of which nothing was tried looks like a pass.
+            if wanted.is_late() && !tried.is_empty() {
+                break;
+            }
+            tried.extend(some.iter().map(|(hash, _)| *hash));
+            let of_these: HashSet<Hash> = some.iter().map(|(hash, _)| *hash).collect();
+            let own = killed.iter_mut().filter(|kill| of_these.contains(&kill.hash));
+            let mut own: Vec<&mut Killed> = own.collect();
+            self.recover_each(&mut own, some)?;
+        }
+        let all = killed.len();
+        killed.retain(|kill| tried.contains(&kill.hash));
+        Ok(killed.len() < all)
     }
 
-    fn cuts<'r>(&self, run: &'r Run, model: &'static DiskModel) -> Result<PowerCuts<'r>, LabError> {
+    /// The power cuts of the recoveries of those power cuts that came out well, each on the disks of its own.
+    pub(super) fn power_in_turn(
+        &self,
+        cuts: &[(Killed, Grade)],
+        wanted: Wanted<'_>,
+        known: &mut HashSet<Found>,
+        mut before: impl FnMut(&Run) -> Result<(), LabError>,
+    ) -> Result<PowerCut, LabError> {
+        let mut all = PowerCut::default();
+        let runs = self.recoveries_after(cuts)?;
+        let states = wanted.fault.states.unwrap_or(PowerFault::STATES);
+        let part = Some((states / runs.len().max(1)).max(OF_RECOVERY_MIN));
+        let wanted = Wanted { part, ..wanted };
+        for (run, disks) in runs {
+            if wanted.is_late() {
+                all.late = true;
+                break;
+            }
+            before(&run)?;
+            let cut = match self.power(&run, &disks, wanted, known, |_| true) {
+                Err(LabError::Interrupted) => break,
+                cut => cut?,
+            };
+            all.killed.extend(cut.killed);
+            all.shares.extend(cut.shares);
+            all.late |= cut.late;
+        }
+        Ok(all)
+    }
+
+    /// The recoveries, once each, and the disks on which what they began with can be found.
+    fn recoveries_after(
+        &self,
+        cuts: &[(Killed, Grade)],
+    ) -> Result<Vec<(Run, Vec<&'static DiskModel>)>, LabError> {
+        let mut disks: HashMap<Hash, Vec<&'static DiskModel>> = HashMap::new();
+        for (kill, _) in cuts {
+            let own = disks.entry(kill.hash).or_default();
+            for disk in kill.power.iter().flat_map(|power| &power.disks) {
+                if !own.contains(disk) {
+                    own.push(disk);
+                }
+            }
+        }
+        let runs = self.recoveries_of(cuts)?.into_iter();
+        let with_disks = |run: Run| {
+            let disks = disks.remove(&run.before().hash()).unwrap_or_default();
+            (run, disks)
+        };
+        Ok(runs.map(with_disks).collect())
+    }
+
+    pub(super) fn cuts<'r>(
+        &self,
+        run: &'r Run,
+        model: &'static DiskModel,
+    ) -> Result<PowerCuts<'r>, LabError> {
         let places = moments(&run.trace().events, self.every_place(run)?);
         PowerCuts::new(run.before(), &run.trace().events, model, &places)
             .map_err(|misfit| self.does_not_fit(&misfit))
     }
 
-    fn failed(&self, run: &Run, state: PowerState, (hash, promised): Found) -> Killed {
-        let point = crate::scenario::KillPoint::All;
-        let survivor = self.stage.state.image(&state.tree);
-        let power = PowerFailed { disks: Vec::new(), missing: state.missing };
+    pub(super) fn failed(
+        &self,
+        run: &Run,
+        cuts: &PowerCuts<'_>,
+        state: PowerState,
+        (hash, promised): Found,
+    ) -> Killed {
+        let id = format!("{}{}", run.power_prefix(), cuts.id(&state));
+        let (survivor, tree) = (self.stage.state.image(&state.tree), state.tree.clone());
+        let (missing, although) = (cuts.missing(&state), cuts.although(&state));
         Killed {
-            id: format!("power@{}", state.id),
+            id,
             survivor,
             promised,
-            power: Some(power),
-            ..run.cut(point, state.events, Arc::new(state.tree), hash)
+            ..run.cut(KillPoint::All, state.events, Arc::new(tree), hash)
         }
-    }
-
-    /// What a reader should know of the power cuts beside their cases: of a disk on which something came out that was not
-    /// expected, how all came out and which fsync would have kept it from that; and what was not tried.
-    pub(super) fn told(
-        &self,
-        cut: &PowerCut,
-        cases: &[Case],
-        expected: &[Word],
-    ) -> Result<Vec<String>, LabError> {
-        let run = self.run();
-        let mut notes = Vec::new();
-        for share in &cut.shares {
-            let is_on = |kill: &Killed| {
-                kill.power.as_ref().is_some_and(|power| power.disks.contains(&share.model.name))
-            };
-            let judged = cut.killed.iter().zip(cases).filter(|(kill, _)| is_on(kill));
-            let mut bad: HashSet<Found> = HashSet::new();
-            let mut counts: BTreeMap<Word, usize> = BTreeMap::new();
-            for (kill, case) in judged {
-                let word = case.verdict.word;
-                *counts.entry(word).or_default() += 1;
-                if case.verdict.grade == Grade::Fault && !expected.contains(&word) {
-                    bad.insert((kill.hash, kill.promised));
-                }
-            }
-            if bad.is_empty() {
-                continue;
-            }
-            let counts = counts.iter().map(|(word, count)| format!("{word} {count}"));
-            let counts: Vec<String> = counts.collect();
-            let cuts = self.cuts(&run, share.model)?;
-            let is_bad = |state: &PowerState| bad.contains(&found(&run, state));
-            let repair = match cuts.repair(is_bad, cut.states * LOOKED_AT) {
-                Some(repairs) => {
-                    let all: Vec<String> = repairs.iter().map(ToString::to_string).collect();
-                    format!("mended by {}", all.join(" and "))
-                }
-                None => "no fsync alone mends it".to_owned(),
-            };
-            notes.push(format!("power cut on {}: {}; {repair}", share.model, counts.join(", ")));
-        }
-        let partly = cut.shares.iter().filter(|share| !share.complete);
-        let partly: Vec<&str> = partly.map(|share| share.model.name).collect();
-        if !partly.is_empty() {
-            notes.push(format!(
-                "power cut on {}: only the first {} were tried (`states` tries more)",
-                partly.join(", "),
-                counted(cut.states, "different state")
-            ));
-        }
-        Ok(notes)
+        .by_power(PowerFailed { disks: Vec::new(), missing, although, state })
     }
 }
 
-fn found(run: &Run, state: &PowerState) -> Found {
-    let promised = match state.ended {
-        true => run.versions().promised,
-        false => run.versions().promised_at(state.events),
-    };
-    (state.tree.hash(), promised)
+/// What identifies a state of a run.
+pub(super) fn found(run: &Run, state: &PowerState) -> Found {
+    (state.tree.hash(), run.promised_when(state.events, state.ended))
 }

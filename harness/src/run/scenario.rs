@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use super::cases::Case;
 use super::confirm::Confirmation;
 use super::controls::CONTROLS_APART;
+use super::disks::DiskResult;
 use super::part::Part;
 use super::stage::{Stage, show};
 use super::{LabError, Settings, check_interrupt};
@@ -53,6 +54,8 @@ pub struct FaultResult {
     pub cases: Vec<Case>,
     /// What real kills said of derived ones.
     pub confirmation: Confirmation,
+    /// For power cuts, what they came to on each disk.
+    pub disks: Vec<DiskResult>,
 }
 
 impl FaultResult {

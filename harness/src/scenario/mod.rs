@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use crate::fault::damage::{Damage, Wish};
-use crate::fault::power::DiskModel;
+use crate::fault::power::{DiskModel, MODELS};
 use crate::judge::Word;
 use crate::watched::Watched;
 
@@ -134,8 +134,18 @@ pub struct Fault {
     pub kind: FaultKind,
     /// Verdicts and warnings that must be found at least once (`torn`, `leftover`); any other fault is a failure.
     pub expect: Vec<Word>,
-    /// The line of its `[[fault]]` in the file, from 1.
+    /// The line of its `[[fault]]` in the file, from 1; 0 where the file says nothing of faults.
     pub line: usize,
+}
+
+impl Fault {
+    /// What is tried where nothing is said: kills at every place, and power cuts on the disk model that comes first.
+    pub fn usual() -> Vec<Fault> {
+        let kill = FaultKind::Kill { at: vec![KillPoint::All] };
+        let power = FaultKind::Power(PowerFault::on(vec![&MODELS[0]]));
+        let fault = |kind| Fault { kind, expect: Vec::new(), line: 0 };
+        [kill, power].map(fault).to_vec()
+    }
 }
 
 /// The faults of this lab.
@@ -185,8 +195,13 @@ pub enum FaultKind {
 pub struct PowerFault {
     /// The disks that it is tried on.
     pub models: Vec<&'static DiskModel>,
-    /// So many different states at most, on each of them.
-    pub states: usize,
+    /// So many different states at most, on each of them; the usual bound where nothing is said, and of a run with few
+    /// parts all.
+    pub states: Option<usize>,
+    /// So many seconds at most.
+    pub seconds: Option<u64>,
+    /// What a sample is drawn by, where there are more states than are tried.
+    pub seed: u64,
 }
 
 impl PowerFault {
@@ -195,7 +210,7 @@ impl PowerFault {
 
     /// On these disks, with the usual bound.
     pub fn on(models: Vec<&'static DiskModel>) -> PowerFault {
-        PowerFault { models, states: PowerFault::STATES }
+        PowerFault { models, states: None, seconds: None, seed: 0 }
     }
 }
 

@@ -8,7 +8,7 @@ use serde::Deserialize;
 
 use super::expect;
 use super::forms::Form;
-use super::{CommandLine, DamageFault, PowerFault, RaceFault};
+use super::{CommandLine, DamageFault, RaceFault};
 use crate::fault::damage::Damage;
 use crate::fault::power::MODELS;
 use crate::judge::Word;
@@ -50,8 +50,8 @@ pub(super) struct RawScenario {
     /// What a user would run next.
     #[serde(default)]
     pub recovery: RawRecovery,
-    /// What is done to the subject.
-    #[schemars(length(min = 1))]
+    /// What is done to the subject; where nothing is said: kills at every place, and power cuts on ext4.
+    #[serde(default)]
     pub fault: Vec<RawFault>,
 }
 
@@ -156,10 +156,18 @@ pub(super) enum RawFault {
         #[serde(default = "default_disk")]
         #[schemars(schema_with = "disks")]
         model: Vec<String>,
-        /// So many different states at most, on each disk.
-        #[serde(default = "states_at_most")]
-        #[schemars(range(min = 1, max = 1_000_000))]
-        states: usize,
+        /// So many different states at most, on each disk; 1000 where this is not given, and all of a run with few parts.
+        #[serde(default)]
+        #[schemars(schema_with = "states_at_most")]
+        states: Option<usize>,
+        /// So many seconds at most.
+        #[serde(default)]
+        #[schemars(schema_with = "seconds_at_most")]
+        seconds: Option<u64>,
+        /// What a sample is drawn by, where there are more states than are tried.
+        #[serde(default)]
+        #[schemars(range(min = 0, max = 4_294_967_295_u32))]
+        seed: u64,
         /// Faults and warnings that must be found at least once.
         #[serde(default)]
         #[schemars(schema_with = "expect::schema")]
@@ -334,10 +342,6 @@ fn default_disk() -> Vec<String> {
     vec![MODELS[0].name.to_owned()]
 }
 
-fn states_at_most() -> usize {
-    PowerFault::STATES
-}
-
 fn everywhere() -> Vec<RawPoint> {
     vec![RawPoint::Text("all".into())]
 }
@@ -418,6 +422,14 @@ fn damages(_: &mut SchemaGenerator) -> Schema {
 
 fn disks(_: &mut SchemaGenerator) -> Schema {
     Form::Disk.list(1)
+}
+
+fn states_at_most(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "type": "integer", "minimum": 1, "maximum": 1_000_000 })
+}
+
+fn seconds_at_most(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "type": "integer", "minimum": 1, "maximum": 86_400 })
 }
 
 fn environment(_: &mut SchemaGenerator) -> Schema {

@@ -189,6 +189,9 @@ impl Resolver<'_> {
     }
 
     fn faults(&mut self, raw: Vec<RawFault>, subject: &Subject) -> Vec<Fault> {
+        if raw.is_empty() {
+            return Fault::usual();
+        }
         let mut names: BTreeMap<String, usize> = BTreeMap::new();
         let faults = raw.into_iter().enumerate();
         faults
@@ -244,12 +247,12 @@ impl Resolver<'_> {
                 let at = parsed.collect();
                 (FaultKind::Kill { at }, expect)
             }
-            RawFault::Power { model, states, expect } => {
+            RawFault::Power { model, states, seconds, seed, expect } => {
                 let named = model.iter().enumerate().flat_map(|(nth, name)| {
                     self.disks(name, &[at[0], at[1], Key("model"), Index(nth)])
                 });
                 let models = named.collect();
-                (FaultKind::Power(PowerFault { models, states }), expect)
+                (FaultKind::Power(PowerFault { models, states, seconds, seed }), expect)
             }
             RawFault::Damage { file, damages, at_most, valid, expect } => {
                 let file = self.damaged(file, subject, &[at[0], at[1], Key("file")]);

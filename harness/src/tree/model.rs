@@ -24,6 +24,13 @@ mod names;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Inode(usize);
 
+impl Inode {
+    /// Its number: from 0, which is the folder itself, in the order in which a model comes to know them.
+    pub(crate) fn number(self) -> usize {
+        self.0
+    }
+}
+
 /// A file system in memory.
 #[derive(Debug, Clone)]
 pub struct Model {
@@ -235,10 +242,7 @@ impl Model {
     }
 
     fn bind(&mut self, file: FileId, path: &Path) -> Option<Inode> {
-        if let Some(inode) = self.files.get(&file) {
-            return Some(*inode);
-        }
-        let inode = self.find(path).or_else(|| self.removed.get(path).copied())?;
+        let inode = self.mentioned(file, path)?;
         self.files.insert(file, inode);
         Some(inode)
     }

@@ -78,7 +78,7 @@ impl Place {
 
     /// `crashlab check` of a program.
     pub fn check(&self, options: &[&str], program: &[&str]) -> Ran {
-        self.run(&[&["check"], options, &["--"], program].concat())
+        self.run(&[&["check", "--faults", "kill"], options, &["--"], program].concat())
     }
 }
 

@@ -17,7 +17,9 @@ fn python() -> Option<String> {
 
 fn check_python(folder: &Folder, options: &[&str], program: &str) -> Option<(i32, String)> {
     let python = python()?;
-    Some(folder.crashlab(&[&["check"], options, &["--", &python, "-c", program]].concat()))
+    Some(folder.crashlab(
+        &[&["check", "--faults", "kill"], options, &["--", &python, "-c", program]].concat(),
+    ))
 }
 
 const READ: &str = "

@@ -34,7 +34,7 @@ fn what_changes_in_a_watched_folder_is_state() {
     assert_eq!(row(&said, "data/d"), "old 4, new 1, torn 1", "{said}");
     assert!(said.contains("state, each judged by itself: app/s, data/d"), "{said}");
     assert!(said.contains("paths are told from"), "{said}");
-    assert!(said.contains("crashlab check --watch ../data --case kill@4"), "{said}");
+    assert!(said.contains("crashlab check --watch ../data --faults kill --case kill@4"), "{said}");
     // The user's files are as they were.
     for (path, text) in [("app/s", "5"), ("data/d", "1")] {
         assert_eq!(fs::read_to_string(folder.path().join(path)).unwrap(), text);
@@ -109,11 +109,14 @@ fn a_scenario_with_watched_folders() {
     assert_eq!(code, 0, "{said}");
     let (code, said) = folder.crashlab_in("app", &["run", "mine.toml"]);
     assert_eq!((code, row(&said, "mine")), (1, "old 4, new 1, torn 1"), "{said}");
+    assert!(said.contains("when the power failed"), "{said}");
     let file = folder.path().join("app/mine.toml");
     let text = fs::read_to_string(&file).unwrap();
+    let kills = text.replace("[[fault]]\nkind = \"power\"\nmodel = [\"ext4\"]\n", "");
+    assert_ne!(kills, text);
     let told = |state: &str| {
-        let other = text.replace("state = [\"s\"]", &format!("state = [\"{state}\"]"));
-        assert_ne!(other, text);
+        let other = kills.replace("state = [\"s\"]", &format!("state = [\"{state}\"]"));
+        assert_ne!(other, kills);
         fs::write(&file, other).unwrap();
         folder.crashlab_in("app", &["run", "mine.toml"])
     };

@@ -20,7 +20,7 @@ fn neither_the_program_nor_its_folder_is_needed() {
     fs::remove_dir_all(place.work()).unwrap();
     fs::remove_file(program).unwrap();
     // The program was its own recovery: there must be another.
-    let (code, _, said) = place.crashlab(&["check", "--recording", "f"]);
+    let (code, _, said) = place.crashlab(&["check", "--faults", "kill", "--recording", "f"]);
     assert_eq!(code, 2, "{said}");
     assert!(said.contains("give what a user would run next by --recover"), "{said}");
     if capabilities().way == Way::Plain {
@@ -31,7 +31,8 @@ fn neither_the_program_nor_its_folder_is_needed() {
     let recover =
         format!("test -s {state} && n=$(cat {state}) && echo $n > {state} && ls -l {program}/..");
     let recover = recover.replace(&format!(" && ls -l {program}/.."), "");
-    let (code, out, said) = place.crashlab(&["check", "--recording", "f", "--recover", &recover]);
+    let (code, out, said) =
+        place.crashlab(&["check", "--faults", "kill", "--recording", "f", "--recover", &recover]);
     assert_eq!(code, 1, "{out}{said}");
     assert!(out.contains("torn 1"), "{out}");
     assert!(!place.work().exists(), "the folder is made up for the programs alone");

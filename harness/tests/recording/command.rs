@@ -59,14 +59,17 @@ fn kills_of_a_recording_are_made_for_real_only_where_that_is_asked_for() {
     let place = Place::with(&[("s.json", "5")]);
     let file = place.record("f", IN_PLACE);
     let file = file.to_str().unwrap();
-    let (code, out, said) = place.crashlab(&["check", "--recording", file]);
+    let (code, out, said) = place.crashlab(&["check", "--faults", "kill", "--recording", file]);
     assert_eq!(code, 1, "{said}");
     assert!(!out.contains("confirmed") && out.contains("no kill was made for real"), "{out}");
     assert!(
-        out.contains(&format!("replay: crashlab check --recording {file} --case kill@1")),
+        out.contains(&format!(
+            "replay: crashlab check --recording {file} --faults kill --case kill@1"
+        )),
         "{out}"
     );
-    let (_, out, _) = place.crashlab(&["check", "--recording", file, "--confirm", "1"]);
+    let (_, out, _) =
+        place.crashlab(&["check", "--faults", "kill", "--recording", file, "--confirm", "1"]);
     assert!(out.contains("confirmed 2 of 2 by real kills"), "{out}");
     assert!(!out.contains("no kill was made for real"), "{out}");
     // A live case is a run of the program.
@@ -79,7 +82,8 @@ fn kills_of_a_recording_are_made_for_real_only_where_that_is_asked_for() {
 fn a_state_that_the_recording_has_only_one_run_of() {
     let place = Place::with(&[("s.json", "5")]);
     let file = place.record("f", "echo 1 > new; echo 6 > s.json");
-    let args = ["check", "--recording", file.to_str().unwrap(), "--state", "new"];
+    let args =
+        ["check", "--faults", "kill", "--recording", file.to_str().unwrap(), "--state", "new"];
     let (_, out, said) = place.crashlab(&args);
     assert!(out.contains("holds no second run"), "{out}{said}");
     assert!(out.contains("1: from nothing"), "{out}");
@@ -128,7 +132,9 @@ fn kills_of_two_runs_and_of_recoveries() {
     // Here the recovery is run, and killed in its turn.
     let file = place.file("kept");
     let command = ["--depth", "2", "--", "sh", "-c", FROM_NOTHING];
-    place.crashlab(&[&["check", "-o", file.to_str().unwrap()], &command[..]].concat());
+    place.crashlab(
+        &[&["check", "--faults", "kill", "-o", file.to_str().unwrap()], &command[..]].concat(),
+    );
     let (code, out, said) =
         place.crashlab(&["replay", "--recording", file.to_str().unwrap(), "2:kill@3/4"]);
     assert_eq!(code, 0, "{said}");
@@ -175,7 +181,7 @@ fn a_scenario_is_recorded_too() {
     place.crashlab(&["init", "-o", "../mine.toml", "--", "sh", "-c", IN_PLACE]);
     let (code, _, said) = place.crashlab(&["record", "../mine.toml", "-o", "../f"]);
     assert_eq!(code, 0, "{said}");
-    let (code, out, said) = place.crashlab(&["check", "--recording", "../f"]);
+    let (code, out, said) = place.crashlab(&["check", "--faults", "kill", "--recording", "../f"]);
     assert_eq!(code, 1, "{said}");
     assert!(out.contains("old 1, new 1, torn 1"), "{out}");
 }
@@ -187,10 +193,12 @@ fn what_fails_leaves_no_half_of_a_recording() {
     let output = file.to_str().unwrap();
     for command in [&["no-such-program"][..], &["sh", "-c", "kill -9 $$; echo"]] {
         _ = fs::remove_file(&file);
-        let (code, _, said) = place.crashlab(&[&["check", "-o", output, "--"], command].concat());
+        let (code, _, said) =
+            place.crashlab(&[&["check", "--faults", "kill", "-o", output, "--"], command].concat());
         assert_eq!(code, 2, "{said}");
         // Of a program that ran and failed there is a recording, which says the same.
-        let (code, _, again) = place.crashlab(&["check", "--recording", output]);
+        let (code, _, again) =
+            place.crashlab(&["check", "--faults", "kill", "--recording", output]);
         assert_eq!(code, 2, "{again}");
         let ran = command[0] == "sh";
         assert_eq!(file.exists(), ran, "{command:?}");
@@ -204,10 +212,16 @@ fn wrong_arguments() {
     let file = place.record("f", IN_PLACE);
     let file = file.to_str().unwrap();
     for (args, said) in [
-        (&["check", "--recording", file, "--", "true"][..], "cannot be used with"),
-        (&["check", "--recording", file, "-o", "g"], "cannot be used with"),
-        (&["check"], "required"),
-        (&["check", "-o", file, "--", "true"], "which is left alone; give another name"),
+        (
+            &["check", "--faults", "kill", "--recording", file, "--", "true"][..],
+            "cannot be used with",
+        ),
+        (&["check", "--faults", "kill", "--recording", file, "-o", "g"], "cannot be used with"),
+        (&["check", "--faults", "kill"], "required"),
+        (
+            &["check", "--faults", "kill", "-o", file, "--", "true"],
+            "which is left alone; give another name",
+        ),
         (&["record", "-o", file, "--", "true"], "which is left alone; give another name"),
         (&["record", "-o", "/no/such/folder/f", "--", "true"], "there is no such folder"),
         (&["record"], "required"),
@@ -221,12 +235,21 @@ fn wrong_arguments() {
         (&["replay", "kill@1"], "give a scenario file and the id"),
         (&["replay", "--recording", file, "damage:nonsense"], "there is no case `damage:nonsense`"),
         (&["replay", "--recording", file, "kill@1+1"], "op 1 is a truncate"),
-        (&["check", "--recording", "no-such-file"], "No such file or directory"),
-        (&["check", "--recording", "."], "no regular file"),
-        (&["check", "--recording", "s.json"], "no recording of crashlab"),
-        (&["check", "--recording", file, "--state", "../s.json"], "does not lie below"),
-        (&["check", "--recording", file, "--ack", "("], "--ack ("),
-        (&["check", "--recording", file, "--recover", "no-such-program"], "not found"),
+        (
+            &["check", "--faults", "kill", "--recording", "no-such-file"],
+            "No such file or directory",
+        ),
+        (&["check", "--faults", "kill", "--recording", "."], "no regular file"),
+        (&["check", "--faults", "kill", "--recording", "s.json"], "no recording of crashlab"),
+        (
+            &["check", "--faults", "kill", "--recording", file, "--state", "../s.json"],
+            "does not lie below",
+        ),
+        (&["check", "--faults", "kill", "--recording", file, "--ack", "("], "--ack ("),
+        (
+            &["check", "--faults", "kill", "--recording", file, "--recover", "no-such-program"],
+            "not found",
+        ),
     ] {
         let (code, out, told) = place.crashlab(args);
         assert_eq!(code, 2, "{args:?}: {out}{told}");

@@ -171,8 +171,6 @@ fn of_faults() {
         ),
     ]);
     insta::assert_snapshot!(report);
-    let no_fault = LEAST.replace("[[fault]]\nkind = \"kill\"\n", "");
-    insta::assert_snapshot!("of_faults_without_any", said(&no_fault));
     let one_table = LEAST.replace("[[fault]]", "[fault]");
     insta::assert_snapshot!("of_faults_as_one_table", said(&one_table));
 }

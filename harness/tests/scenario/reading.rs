@@ -110,6 +110,17 @@ fn a_fault_knows_its_line() {
 }
 
 #[test]
+fn without_a_fault_kills_and_power_cuts_are_tried() {
+    let text = LEAST.replace("[[fault]]\nkind = \"kill\"\n", "");
+    let faults = load_text(&text).unwrap().faults;
+    let FaultKind::Kill { at } = &faults[0].kind else { panic!("{faults:?}") };
+    let FaultKind::Power(power) = &faults[1].kind else { panic!("{faults:?}") };
+    assert_eq!((at.as_slice(), faults.len()), (&[KillPoint::All][..], 2));
+    let models: Vec<&str> = power.models.iter().map(|model| model.name).collect();
+    assert_eq!((models, power.states, power.seconds), (vec!["ext4"], None, None));
+}
+
+#[test]
 fn defaults_are_filled_in() {
     let with_damage =
         format!("{LEAST}\n[[fault]]\nkind = \"damage\"\n\n[[fault]]\nkind = \"idle\"\n");

@@ -7,11 +7,12 @@ use std::path::PathBuf;
 use super::parts::{Attribute, Change, Inode, Log};
 use crate::tree::{FileBytes, Node, NodeKind, Tree, allocate, set_attribute};
 
-/// The tree that is found after the cut, if of the parts those that `persisted` tells have reached the disk.
-pub(super) fn tree(log: &Log, persisted: impl Fn(usize) -> bool) -> Tree {
+/// The tree that is found after the cut, if of the first `count` parts all but these have reached the disk.
+pub(super) fn tree(log: &Log, count: usize, missing: &[usize]) -> Tree {
     let mut disk = Disk::begin(log);
-    for (number, part) in log.parts.iter().enumerate() {
-        if persisted(number) {
+    let mut missing = missing.iter().peekable();
+    for (number, part) in log.parts[..count].iter().enumerate() {
+        if missing.next_if_eq(&&number).is_none() {
             disk.apply(&part.change);
         }
     }
@@ -209,8 +210,9 @@ mod tests {
         let anew = Log { before: None, ..log.clone() };
         assert!(log.before.is_some());
         for kept in 0..1u32 << log.parts.len() {
-            let persisted = |part: usize| kept >> part & 1 == 1;
-            assert_eq!(tree(&log, persisted), tree(&anew, persisted), "{kept:b}");
+            let count = log.parts.len();
+            let missing: Vec<usize> = (0..count).filter(|part| kept >> part & 1 == 0).collect();
+            assert_eq!(tree(&log, count, &missing), tree(&anew, count, &missing), "{kept:b}");
         }
     }
 }

@@ -2,15 +2,20 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::ffi::OsString;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 use crate::op::{Data, Event, FileId, Op, OpKind, What};
-use crate::tree::{FileBytes, Misfit, Node, NodeKind, Tree, allocate};
+use crate::tree::{FileBytes, Misfit, Model, Node, NodeKind, Tree};
 
-/// The number of an inode within one log.
+/// The number of an inode within one log: the folder itself is the first.
 pub(super) type Inode = usize;
 
+/// Of the modes of `fallocate`, those that are modelled (include/uapi/linux/falloc.h).
 const KEEP_SIZE: i32 = 0x01;
+const PLAIN: i32 = 0;
+
+/// A run has at most so many parts of data, or about as many: blocks are taken together until that is so.
+const DATA_PARTS_MAX: u64 = 1 << 16;
 
 /// A part of an op that persists as a whole, or not.
 #[derive(Debug, Clone)]
@@ -26,14 +31,25 @@ pub(super) struct Part {
 pub(super) enum Change {
     /// Bytes within one block of a file.
     Data { inode: Inode, offset: u64, bytes: Data },
-    /// The size of a file; `grows` where a write went beyond its end.
-    Size { inode: Inode, size: u64, grows: bool },
-    /// `fallocate`, where that shows.
+    /// The size of a file.
+    Size { inode: Inode, size: u64, by: Resize },
+    /// `fallocate` of a kind that moves or clears what is there.
     Allocate { inode: Inode, mode: i32, offset: u64, len: u64 },
     /// Mode and owner, or an extended attribute.
     Attribute { inode: Inode, set: Attribute },
     /// Names in folders, all of them or none.
     Names(Vec<Name>),
+}
+
+/// What set a size.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Resize {
+    /// A write beyond the end.
+    Write,
+    /// A call that made the file longer by what reads as zeros: `ftruncate`, `fallocate`.
+    Extend,
+    /// A truncation.
+    Cut,
 }
 
 #[derive(Debug, Clone)]
@@ -48,8 +64,10 @@ pub(super) enum Attribute {
 pub(super) struct Name {
     pub(super) folder: Inode,
     pub(super) name: OsString,
+    /// The whole path, by which it was called.
+    pub(super) path: PathBuf,
     pub(super) inode: Option<Inode>,
-    /// Another file had the name until now.
+    /// A rename put it in the place of another file.
     pub(super) replaces: bool,
 }
 
@@ -68,7 +86,17 @@ impl Change {
 
     /// It goes into the log of a file system that has one, at the time of its op.
     pub(super) fn is_logged(&self) -> bool {
-        !matches!(self, Change::Data { .. } | Change::Size { grows: true, .. })
+        !matches!(self, Change::Data { .. } | Change::Size { by: Resize::Write, .. })
+    }
+
+    /// The file of whose bytes or size it is one.
+    pub(super) fn content_of(&self) -> Option<Inode> {
+        match self {
+            Change::Data { inode, .. }
+            | Change::Size { inode, .. }
+            | Change::Allocate { inode, .. } => Some(*inode),
+            Change::Attribute { .. } | Change::Names(_) => None,
+        }
     }
 }
 
@@ -81,7 +109,7 @@ pub(super) enum Wish {
     Folder(Inode),
     /// Everything.
     All,
-    /// A file, and it failed: what was not durable then is so by no later one.
+    /// A file or folder, and it failed: what was not durable then is so by no later one.
     Failed(Inode),
 }
 
@@ -94,6 +122,8 @@ pub(super) struct Log {
     pub(super) names: HashMap<Inode, BTreeMap<OsString, Inode>>,
     /// In the order of the log.
     pub(super) parts: Vec<Part>,
+    /// Data comes in blocks of so many bytes.
+    pub(super) block: u64,
     /// What was asked for, and after how many events.
     pub(super) wishes: Vec<(usize, Wish)>,
     /// The tree before the run, where what can be found differs from it in single files alone: no folder is made, moved or
@@ -112,70 +142,67 @@ impl Log {
     ///
     /// [`Misfit`] for an op that cannot have happened there.
     pub(super) fn of(before: &Tree, events: &[Event], block: u64) -> Result<Log, Misfit> {
-        let mut walk = Walk::begin(before, block);
+        let mut walk = Walk::begin(before, coarse_enough(events, block));
         for (position, event) in (1..).zip(events) {
             walk.position = position;
             match &event.what {
-                What::Op(op) => walk.op(op).map_err(|path| Misfit {
-                    number: op.number,
-                    call: op.call.clone(),
-                    path,
-                    what: "no such file",
-                })?,
-                What::Open { file, path, .. }
-                | What::Read { file, path }
-                | What::Close { file, path } => _ = walk.file(*file, path),
+                What::Op(op) => walk.op(event, op)?,
                 What::Failed { call, path: Some(path), .. }
-                    if matches!(call.as_str(), "fsync" | "fdatasync") =>
+                    if ["fsync", "fdatasync", "msync"].contains(&call.as_str()) =>
                 {
-                    let failed = walk.find(path).map(Wish::Failed);
-                    failed.into_iter().for_each(|wish| walk.log.wishes.push((position, wish)));
+                    let failed = walk.model.find(path).map(|inode| Wish::Failed(inode.number()));
+                    failed.into_iter().for_each(|wish| walk.wish(wish));
                 }
-                _ => {}
+                _ => walk.model.apply(event)?,
             }
         }
         Ok(walk.end(before))
     }
+
+    /// The parts that there are when so many events have been.
+    pub(super) fn count_at(&self, events: usize) -> usize {
+        self.parts.partition_point(|part| part.position <= events)
+    }
 }
 
-/// The names as the program saw them, while the log is read.
+/// The block, or one a power of two as large, with which a run has not too many parts.
+fn coarse_enough(events: &[Event], mut block: u64) -> u64 {
+    let written = events.iter().filter_map(|event| match &event.op()?.kind {
+        OpKind::Write { data, .. } => Some(data.len() as u64),
+        _ => None,
+    });
+    let bytes: u64 = written.sum();
+    while bytes / block > DATA_PARTS_MAX {
+        block *= 2;
+    }
+    block
+}
+
+/// The log while it is read.
 struct Walk {
     log: Log,
-    block: u64,
     position: usize,
-    files: HashMap<FileId, Inode>,
-    names: HashMap<Inode, BTreeMap<OsString, Inode>>,
-    sizes: HashMap<Inode, u64>,
-    /// Where an inode without a name was last seen.
-    removed: HashMap<PathBuf, Inode>,
+    /// The folder as the program saw it.
+    model: Model,
     /// A file got another name, or a folder lost its own.
     linked: bool,
 }
 
-const ROOT: Inode = 0;
-
 impl Walk {
     fn begin(before: &Tree, block: u64) -> Walk {
-        let log = Log::default();
-        let mut walk = Walk {
-            log,
-            block,
-            position: 0,
-            files: HashMap::new(),
-            names: HashMap::new(),
-            sizes: HashMap::new(),
-            removed: HashMap::new(),
-            linked: false,
-        };
-        let mut groups: HashMap<PathBuf, Inode> = HashMap::new();
+        let log = Log { block, ..Log::default() };
+        let mut walk = Walk { log, position: 0, model: Model::new(before), linked: false };
+        if before.get(Path::new("")).is_none() {
+            walk.made(NodeKind::Folder, 0o755, (0, 0));
+        }
         for (path, node) in &before.nodes {
-            let known = node.hard_link.as_ref().and_then(|group| groups.get(group).copied());
-            let inode = known.unwrap_or_else(|| walk.add(node.clone()));
-            node.hard_link.iter().for_each(|group| _ = groups.insert(group.clone(), inode));
+            let Some(inode) = walk.model.find(path).map(|inode| inode.number()) else { continue };
+            if inode == walk.log.inodes.len() {
+                walk.log.inodes.push(Node { hard_link: None, ..node.clone() });
+            }
             walk.log.paths.insert(inode, path.clone());
-            if let Some((folder, name)) = walk.place(path) {
-                walk.log.names.entry(folder).or_default().insert(name.clone(), inode);
-                walk.names.entry(folder).or_default().insert(name, inode);
+            if let Ok((folder, name)) = walk.model.place(path) {
+                walk.log.names.entry(folder.number()).or_default().insert(name, inode);
             }
         }
         walk
@@ -204,193 +231,159 @@ impl Walk {
         self.log
     }
 
-    fn add(&mut self, node: Node) -> Inode {
-        let inode = self.log.inodes.len();
-        if let NodeKind::File(bytes) = &node.kind {
-            self.sizes.insert(inode, bytes.len());
-        }
-        self.log.inodes.push(Node { hard_link: None, ..node });
-        inode
-    }
-
     fn made(&mut self, kind: NodeKind, mode: u32, (uid, gid): (u32, u32)) -> Inode {
-        let mode = mode & 0o7777;
-        self.add(Node { kind, mode, uid, gid, hard_link: None, xattrs: BTreeMap::new() })
+        let (mode, xattrs) = (mode & 0o7777, BTreeMap::new());
+        self.log.inodes.push(Node { kind, mode, uid, gid, hard_link: None, xattrs });
+        self.log.inodes.len() - 1
     }
 
     fn part(&mut self, op: u32, change: Change) {
         self.log.parts.push(Part { op, position: self.position, change });
     }
 
-    fn find(&self, path: &Path) -> Option<Inode> {
-        path.components().try_fold(ROOT, |at, component| match component {
-            Component::Normal(name) => self.names.get(&at)?.get(name).copied(),
-            _ => None,
-        })
+    fn wish(&mut self, wish: Wish) {
+        self.log.wishes.push((self.position, wish));
     }
 
-    /// The folder of a path, and the name in it; the watched folder itself has none.
-    fn place(&self, path: &Path) -> Option<(Inode, OsString)> {
-        Some((self.find(path.parent()?)?, path.file_name()?.to_owned()))
+    /// A name, as it is found before the op; none where the model will not find it either.
+    fn name(&self, path: &Path, inode: Option<Inode>, replaces: bool) -> Option<Name> {
+        let (folder, name) = self.model.place(path).ok()?;
+        Some(Name { folder: folder.number(), name, path: path.to_owned(), inode, replaces })
     }
 
-    fn file(&mut self, file: FileId, path: &Path) -> Option<Inode> {
-        if let Some(inode) = self.files.get(&file) {
-            return Some(*inode);
-        }
-        let inode = self.find(path).or_else(|| self.removed.get(path).copied())?;
-        self.files.insert(file, inode);
-        Some(inode)
+    fn names(&mut self, op: u32, names: impl IntoIterator<Item = Option<Name>>) {
+        let names: Vec<Name> = names.into_iter().flatten().collect();
+        self.part(op, Change::Names(names));
     }
 
-    /// Sets names, as one change.
-    fn set(&mut self, op: u32, names: Vec<(&Path, Option<Inode>)>) -> Result<(), PathBuf> {
-        let mut changes = Vec::new();
-        for (path, inode) in names {
-            let (folder, name) = self.place(path).ok_or_else(|| path.to_owned())?;
-            let entries = self.names.entry(folder).or_default();
-            let before = match inode {
-                Some(inode) => entries.insert(name.clone(), inode),
-                None => entries.remove(&name),
-            };
-            before.into_iter().for_each(|gone| _ = self.removed.insert(path.to_owned(), gone));
-            let replaces = inode.is_some() && before.is_some();
-            changes.push(Name { folder, name, inode, replaces });
-        }
-        self.part(op, Change::Names(changes));
-        Ok(())
+    /// How long a file is, as far as the log was read.
+    fn size(&self, file: FileId, path: &Path) -> u64 {
+        let inode = self.model.mentioned(file, path);
+        inode.and_then(|inode| self.model.content(inode)).map_or(0, FileBytes::len)
     }
 
-    fn size(&mut self, op: u32, inode: Inode, size: u64, grows: bool) {
-        self.sizes.insert(inode, size);
-        self.part(op, Change::Size { inode, size, grows });
+    /// The inode of an open file, or of what is at a path.
+    fn inode(&self, file: Option<FileId>, path: &Path) -> Option<Inode> {
+        let inode = match file {
+            Some(file) => self.model.mentioned(file, path),
+            None => self.model.find(path),
+        };
+        inode.map(|inode| inode.number())
     }
 
-    fn op(&mut self, op: &Op) -> Result<(), PathBuf> {
+    /// Takes the op apart. What it names is looked up before it is done: an op that does not fit is the model's to tell.
+    fn op(&mut self, event: &Event, op: &Op) -> Result<(), Misfit> {
         let number = op.number;
         match &op.kind {
-            OpKind::Create { file, path, mode, owner } => {
+            OpKind::Create { path, mode, owner, .. } => {
                 let inode = self.made(NodeKind::File(FileBytes::default()), *mode, *owner);
-                self.files.insert(*file, inode);
-                path.iter().try_for_each(|path| self.set(number, vec![(path, Some(inode))]))
-            }
-            OpKind::Write { file, path, offset, data, .. } => {
-                let inode = self.file(*file, path).ok_or_else(|| path.clone())?;
-                let end = offset.saturating_add(data.len() as u64);
-                let mut done = 0;
-                while done < data.len() {
-                    let at = offset + done as u64;
-                    let left = (self.block - at % self.block) as usize;
-                    let bytes = data.slice(done..data.len().min(done + left));
-                    done += bytes.len();
-                    self.part(number, Change::Data { inode, offset: at, bytes });
+                if let Some(path) = path {
+                    self.names(number, [self.name(path, Some(inode), false)]);
                 }
-                if self.sizes.get(&inode).is_none_or(|size| *size < end) {
-                    self.size(number, inode, end, true);
-                }
-                Ok(())
-            }
-            OpKind::Truncate { file, path, size, .. } => {
-                let inode = self.file(*file, path).ok_or_else(|| path.clone())?;
-                self.size(number, inode, *size, false);
-                Ok(())
-            }
-            OpKind::Allocate { file, path, mode, offset, len } => {
-                let inode = self.file(*file, path).ok_or_else(|| path.clone())?;
-                let (mode, offset, len) = (*mode, *offset, *len);
-                if mode != KEEP_SIZE {
-                    let size = self.sizes.get(&inode).copied().unwrap_or(0);
-                    let mut hole = FileBytes::hole(size).map_err(|_| path.clone())?;
-                    allocate(&mut hole, mode, offset, len).map_err(|_| path.clone())?;
-                    self.sizes.insert(inode, hole.len());
-                    self.part(number, Change::Allocate { inode, mode, offset, len });
-                }
-                Ok(())
-            }
-            OpKind::Rename { from, to, exchange, .. } => {
-                let moved = self.find(from).ok_or_else(|| from.clone())?;
-                let other = self.find(to);
-                match other {
-                    Some(other) if other == moved => Ok(()),
-                    Some(other) if *exchange => {
-                        self.set(number, vec![(from, Some(other)), (to, Some(moved))])
-                    }
-                    _ => self.set(number, vec![(from, None), (to, Some(moved))]),
-                }
-            }
-            OpKind::Link { file, from, to } => {
-                let inode = self.file(*file, from.as_deref().unwrap_or(to));
-                let inode = inode.ok_or_else(|| to.clone())?;
-                self.linked = true;
-                self.set(number, vec![(to, Some(inode))])
             }
             OpKind::Symlink { target, path, owner } => {
                 let inode = self.made(NodeKind::Link(target.clone()), 0o777, *owner);
-                self.set(number, vec![(path, Some(inode))])
-            }
-            OpKind::Unlink { path } => self.set(number, vec![(path, None)]),
-            OpKind::Rmdir { path } => {
-                self.linked = true;
-                self.set(number, vec![(path, None)])
+                self.names(number, [self.name(path, Some(inode), false)]);
             }
             OpKind::Mkdir { path, mode, owner } => {
                 let inode = self.made(NodeKind::Folder, *mode, *owner);
-                self.set(number, vec![(path, Some(inode))])
+                self.names(number, [self.name(path, Some(inode), false)]);
             }
             OpKind::Mknod { path, mode, device, owner } => {
                 let inode = self.made(NodeKind::made(*mode, *device), *mode, *owner);
-                self.set(number, vec![(path, Some(inode))])
+                self.names(number, [self.name(path, Some(inode), false)]);
             }
-            OpKind::Chmod { path, file, mode } => {
-                self.attribute(number, *file, path, Attribute::Mode(*mode & 0o7777))
+            OpKind::Link { file, from, to } => {
+                self.linked = true;
+                let inode = self.inode(Some(*file), from.as_deref().unwrap_or(to));
+                self.names(number, [self.name(to, inode, false)]);
             }
-            OpKind::Chown { path, file, uid, gid, mode } => {
-                let set = Attribute::Owner(*uid, *gid, *mode & 0o7777);
-                self.attribute(number, *file, path, set)
+            OpKind::Unlink { path } => self.names(number, [self.name(path, None, false)]),
+            OpKind::Rmdir { path } => {
+                self.linked = true;
+                self.names(number, [self.name(path, None, false)]);
             }
-            OpKind::Xattr { path, file, name, value } => {
-                let set = Attribute::Extended(name.clone(), value.clone());
-                self.attribute(number, *file, path, set)
+            OpKind::Rename { from, to, exchange, .. } => {
+                let (moved, other) = (self.inode(None, from), self.inode(None, to));
+                // Two names of one file: nothing is done.
+                if moved != other {
+                    let back = other.filter(|_| *exchange);
+                    // No file system starts to write out what an exchange brings to a name.
+                    let replaces = other.is_some() && !exchange;
+                    let names = [self.name(from, back, false), self.name(to, moved, replaces)];
+                    self.names(number, names);
+                }
             }
-            OpKind::Sync { file, path, data_only } => {
-                let inode = self.file(*file, path).ok_or_else(|| path.clone())?;
-                self.wish(Wish::File { inode, data_only: *data_only });
-                Ok(())
-            }
-            OpKind::SyncFolder { path } => {
-                let inode = self.find(path).ok_or_else(|| path.clone())?;
-                self.wish(Wish::Folder(inode));
-                Ok(())
-            }
-            OpKind::SyncAll => {
+            _ => self.content(op),
+        }
+        self.model.apply(event)
+    }
+
+    /// What an op does to what is in a file, or says of it.
+    fn content(&mut self, op: &Op) {
+        let number = op.number;
+        let (Some(inode), file) = (self.subject(&op.kind), op.kind.file()) else {
+            if op.kind == OpKind::SyncAll {
                 self.wish(Wish::All);
-                Ok(())
             }
-            OpKind::SyncRange { file, path } | OpKind::Lock { file, path, .. } => {
-                _ = self.file(*file, path);
-                Ok(())
+            return;
+        };
+        let size = file.map_or(0, |file| self.size(file, op.kind.path().unwrap_or(Path::new(""))));
+        let mut resize = |size, by| self.part(number, Change::Size { inode, size, by });
+        match &op.kind {
+            OpKind::Write { offset, data, .. } => {
+                let end = offset.saturating_add(data.len() as u64);
+                self.data(number, inode, *offset, data);
+                if size < end {
+                    self.part(number, Change::Size { inode, size: end, by: Resize::Write });
+                }
             }
-            OpKind::Utimens { .. } => Ok(()),
+            OpKind::Truncate { size: new, .. } if *new > size => resize(*new, Resize::Extend),
+            OpKind::Truncate { size: new, .. } => resize(*new, Resize::Cut),
+            OpKind::Allocate { mode: KEEP_SIZE, .. } => {}
+            OpKind::Allocate { mode: PLAIN, offset, len, .. } => {
+                let end = offset.saturating_add(*len);
+                if end > size {
+                    resize(end, Resize::Extend);
+                }
+            }
+            OpKind::Allocate { mode, offset, len, .. } => {
+                let (mode, offset, len) = (*mode, *offset, *len);
+                self.part(number, Change::Allocate { inode, mode, offset, len });
+            }
+            OpKind::Chmod { mode, .. } => {
+                self.attribute(op, inode, Attribute::Mode(*mode & 0o7777))
+            }
+            OpKind::Chown { uid, gid, mode, .. } => {
+                self.attribute(op, inode, Attribute::Owner(*uid, *gid, *mode & 0o7777));
+            }
+            OpKind::Xattr { name, value, .. } => {
+                self.attribute(op, inode, Attribute::Extended(name.clone(), value.clone()));
+            }
+            OpKind::Sync { data_only, .. } => {
+                self.wish(Wish::File { inode, data_only: *data_only });
+            }
+            OpKind::SyncFolder { .. } => self.wish(Wish::Folder(inode)),
+            _ => {}
         }
     }
 
-    fn attribute(
-        &mut self,
-        op: u32,
-        file: Option<FileId>,
-        path: &Path,
-        set: Attribute,
-    ) -> Result<(), PathBuf> {
-        let inode = match file {
-            Some(file) => self.file(file, path),
-            None => self.find(path),
-        };
-        let inode = inode.ok_or_else(|| path.to_owned())?;
-        self.part(op, Change::Attribute { inode, set });
-        Ok(())
+    fn subject(&self, kind: &OpKind) -> Option<Inode> {
+        self.inode(kind.file(), kind.path()?)
     }
 
-    fn wish(&mut self, wish: Wish) {
-        self.log.wishes.push((self.position, wish));
+    fn attribute(&mut self, op: &Op, inode: Inode, set: Attribute) {
+        self.part(op.number, Change::Attribute { inode, set });
+    }
+
+    fn data(&mut self, op: u32, inode: Inode, offset: u64, data: &Data) {
+        let mut done = 0;
+        while done < data.len() {
+            let at = offset.saturating_add(done as u64);
+            let left = (self.log.block - at % self.log.block) as usize;
+            let bytes = data.slice(done..data.len().min(done + left));
+            done += bytes.len();
+            self.part(op, Change::Data { inode, offset: at, bytes });
+        }
     }
 }

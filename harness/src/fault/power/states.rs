@@ -1,6 +1,7 @@
 //! The legal states at one moment, those from which the least is missing first.
 
 use std::cell::OnceCell;
+use std::collections::BTreeSet;
 
 /// The parts of a run up to a moment, with what they need and what is durable.
 #[derive(Debug, Clone)]
@@ -15,19 +16,19 @@ pub(super) struct Moment<'a> {
 }
 
 impl<'a> Moment<'a> {
-    pub(super) fn new(needs: &'a [Vec<usize>], durable: &[bool], count: usize) -> Moment<'a> {
-        let free = (0..count).filter(|part| !durable[*part]).collect();
+    /// The first `count` parts, of which those are durable of which it is said.
+    pub(super) fn new(
+        needs: &'a [Vec<usize>],
+        count: usize,
+        is_durable: impl Fn(usize) -> bool,
+    ) -> Moment<'a> {
+        let free = (0..count).filter(|part| !is_durable(*part)).collect();
         Moment { count, free, needs, with_it: OnceCell::new() }
     }
 
     /// The parts that may be missing.
     pub(super) fn free(&self) -> &[usize] {
         &self.free
-    }
-
-    /// How many parts there are.
-    pub(super) fn count(&self) -> usize {
-        self.count
     }
 
     /// Every set of parts that can be missing where so many are missing for no other's sake, each once: the parts' numbers
@@ -37,15 +38,43 @@ impl<'a> Moment<'a> {
         Choices { moment: self, size, chosen: Vec::new(), missing, next: 0, done: false }
     }
 
-    /// These parts and all that needs them: what is missing where they are.
+    /// These parts, as far as they may be missing, and all that needs them: what is missing where they are.
     pub(super) fn without(&self, parts: impl IntoIterator<Item = usize>) -> Vec<usize> {
-        let mut missing = Set::empty(self.free.len());
-        for part in parts {
-            if let Ok(place) = self.free.binary_search(&part) {
-                missing.add(&self.with_it()[place]);
+        let parts = parts.into_iter().filter(|part| self.free.binary_search(part).is_ok());
+        let parts: BTreeSet<usize> = parts.collect();
+        let Some(first) = parts.first().copied() else { return Vec::new() };
+        let mut is_missing = vec![false; self.count - first];
+        let from = self.free.partition_point(|part| *part < first);
+        let mut missing = Vec::new();
+        for part in &self.free[from..] {
+            let lacks = |need: &usize| *need >= first && is_missing[need - first];
+            if parts.contains(part) || self.needs[*part].iter().any(lacks) {
+                is_missing[part - first] = true;
+                missing.push(*part);
             }
         }
-        self.numbers(&missing)
+        missing
+    }
+
+    /// The binary logarithm of a number of states that is not exceeded: where each part that needs the one before it makes a
+    /// chain with that, of a chain no more can be there than its first so many.
+    pub(super) fn states_at_most(&self) -> f64 {
+        let mut chains: Vec<u32> = Vec::new();
+        // The chain that ends with a part, by its position in `free`.
+        let mut ends: Vec<Option<usize>> = vec![None; self.free.len()];
+        for (place, part) in self.free.iter().enumerate() {
+            let before = self.needs[*part].iter().filter_map(|need| {
+                let place = self.free.binary_search(need).ok()?;
+                ends[place].take()
+            });
+            let chain = { before }.next().unwrap_or_else(|| {
+                chains.push(0);
+                chains.len() - 1
+            });
+            chains[chain] += 1;
+            ends[place] = Some(chain);
+        }
+        chains.iter().map(|len| f64::from(len + 1).log2()).sum()
     }
 
     fn with_it(&self) -> &[Set] {
@@ -143,8 +172,6 @@ impl Set {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeSet;
-
     use proptest::prelude::*;
 
     use super::*;
@@ -193,7 +220,13 @@ mod tests {
                 .filter(|kept| legal(*kept))
                 .map(|kept| (0..count).filter(|part| kept >> part & 1 == 0).collect())
                 .collect();
-            let moment = Moment::new(&needs, &durable, count);
+            let moment = Moment::new(&needs, count, |part| durable[part]);
+            for part in moment.free() {
+                let without = moment.without([*part]);
+                let among: Vec<_> = moment.clone().missing_of(1).collect();
+                prop_assert!(among.contains(&without));
+            }
+            prop_assert!(moment.states_at_most() >= (expected.len() as f64).log2() - 1e-9);
             let sizes = 0..=moment.free().len();
             let found: Vec<Vec<usize>> = sizes.flat_map(|size| moment.clone().missing_of(size)).collect();
             prop_assert_eq!(found.len(), expected.len());

@@ -61,6 +61,7 @@ pub fn race_alone(
             partial: case.is_some() || is_requested(),
             cases,
             confirmation: Confirmation::default(),
+            disks: Vec::new(),
         }];
         let (name, file) = (scenario.name.clone(), scenario.file.clone());
         let replay = String::new();

@@ -77,6 +77,13 @@ impl Model {
         trail.pop().map(|(path, _)| path)
     }
 
+    /// The inode that a file id stands for, which the log mentions now, perhaps for the first time: that at the path, or that
+    /// was at it last.
+    pub(crate) fn mentioned(&self, file: FileId, path: &Path) -> Option<Inode> {
+        let at_path = || self.find(path).or_else(|| self.removed.get(path).copied());
+        self.inode(file).or_else(at_path)
+    }
+
     /// The inode that a file id of the log stands for, once the log has mentioned it.
     pub fn inode(&self, file: FileId) -> Option<Inode> {
         self.files.get(&file).copied()

@@ -70,7 +70,7 @@ impl Model {
     }
 
     /// The folder and the name that make a path.
-    fn place(&self, path: &Path) -> Result<(Inode, OsString)> {
+    pub(crate) fn place(&self, path: &Path) -> Result<(Inode, OsString)> {
         let name = path.file_name().ok_or_else(|| (path.to_owned(), "no name"))?;
         let folder = path.parent().unwrap_or(Path::new(""));
         let inode = self.find(folder).ok_or_else(|| (folder.to_owned(), "no such folder"))?;
