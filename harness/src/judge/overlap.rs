@@ -18,6 +18,8 @@ pub struct Side {
     pub changed_state: bool,
     /// What the scenario wants it to say, and it did not.
     pub unsaid: Option<String>,
+    /// It refuses again when nobody else is there any more, over what one left who was killed.
+    pub refuses_again: bool,
 }
 
 impl Side {
@@ -78,7 +80,7 @@ pub fn judge_overlap(case: &OverlapCase<'_>) -> Verdict {
         everyone.iter().copied().filter(|side| !case.sides[*side].refused()).collect();
     let order = order_of(case, &everyone);
     if let (None, Some(died)) = (&order, case.died)
-        && working != everyone
+        && case.sides.iter().any(|side| side.refused() && side.refuses_again)
         && order_of(case, &working).is_some()
     {
         return Verdict::new(

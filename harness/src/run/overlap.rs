@@ -63,6 +63,7 @@ pub fn overlap(
             name: name.clone(),
             exit: end.exit,
             changed_state: changed.contains(&program),
+            refuses_again: false,
             unsaid: says.get(name).map(|says| unsaid(says, end)).transpose()?.flatten(),
         })
     };
@@ -159,7 +160,7 @@ fn unsaid(says: &str, end: &End) -> Result<Option<String>, LabError> {
 }
 
 /// Which programs changed the bytes of a state file.
-pub(super) fn changed_state(stage: &Stage<'_>, before: &Tree, events: &[Event]) -> BTreeSet<usize> {
+fn changed_state(stage: &Stage<'_>, before: &Tree, events: &[Event]) -> BTreeSet<usize> {
     let mut at = Follower::new(before, &stage.state);
     let mut changed = BTreeSet::new();
     for event in events {

@@ -136,7 +136,7 @@ fn sides(ends: &[(Exit, bool)]) -> Vec<Side> {
             name: name(at),
             exit: *exit,
             changed_state: *changed_state,
-            unsaid: None,
+            unsaid: None, refuses_again: false 
         })
         .collect()
 }

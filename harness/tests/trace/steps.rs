@@ -171,7 +171,7 @@ fn orders(first: usize, second: usize) -> Vec<Vec<usize>> {
 fn the_reduction_finds_every_end() {
     let mut contested = Contested::default();
     let (learning, _) = end(Guide::Follow(Follow::new(Schedule::default())), &contested);
-    contested.learn(learning.changed());
+    contested.learn(learning.touched());
     let mut all = Ends::new();
     let orders = orders(4, 3);
     for order in &orders {

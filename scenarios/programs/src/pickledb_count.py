@@ -1,8 +1,9 @@
-"""Counts the runs in a pickleDB database."""
+"""Counts the runs in a pickleDB database, under a key of its own if one is given."""
 
 import sys
 
 from pickledb import PickleDB
 
 with PickleDB(sys.argv[1]) as db:
-    db.set("runs", db.get("runs", 0) + 1)
+    key = sys.argv[2] if len(sys.argv) > 2 else "runs"
+    db.set(key, db.get(key, 0) + 1)

@@ -47,6 +47,16 @@ impl Sides {
         Sides(self.0 | 1 << side)
     }
 
+    /// Takes one in.
+    pub fn insert(&mut self, side: Side) {
+        *self = self.with(side);
+    }
+
+    /// Takes those in.
+    pub fn join(&mut self, others: Sides) {
+        *self = self.and(others);
+    }
+
     /// Without those.
     pub fn but(self, others: Sides) -> Sides {
         Sides(self.0 & !others.0)

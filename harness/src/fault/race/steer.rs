@@ -1,13 +1,14 @@
 //! Steers a run: asks a guide who goes on, and keeps programs from going round in circles.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 
 use super::explore::{Choice, Moment, Side, Sides, Walk};
 use super::random::Priorities;
 use super::schedule::{Block, Schedule, Taken, letter, sign};
 use crate::judge::shape;
 use crate::op::touch::{Access, How, Object, Touch};
-use crate::trace::{Director, Intent, Part, Stand, Stepped, Turn};
+use crate::trace::{Director, Intent, Named, Part, Stand, Stepped, Turn};
 
 /// A failing call that is made so often with the same answer, while nobody else changes anything, is a retry loop.
 const FAILURES_IN_A_CIRCLE: u32 = 3;
@@ -68,32 +69,66 @@ pub enum Ending {
     TooLong,
 }
 
-/// What programs change, by name: whoever only looks at anything else need not be held.
+/// A part of a file or folder, by a name in which numbers do not count.
+type Name = (Part, String);
+
+/// What the programs of a run changed and looked at, by name.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Contested(BTreeSet<(Part, String)>);
+pub struct Touched {
+    changed: BTreeMap<Name, Sides>,
+    looked: BTreeMap<Name, Sides>,
+}
+
+/// What one program changes and another looks at, by name: whoever only looks at anything else need not be held.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Contested {
+    names: BTreeSet<Name>,
+    known: Touched,
+}
+
+impl Touched {
+    fn add(&mut self, side: Side, intent: &Intent) {
+        for named in &intent.named {
+            let of = if named.changed { &mut self.changed } else { &mut self.looked };
+            of.entry((named.part, shape(&named.path))).or_default().insert(side);
+            for folder in folders(named) {
+                self.looked.entry((Part::Entry, shape(folder))).or_default().insert(side);
+            }
+        }
+    }
+}
+
+/// Whoever follows a path looks up every name on it.
+fn folders(named: &Named) -> impl Iterator<Item = &Path> {
+    named.path.ancestors().skip(usize::from(named.part == Part::Entry))
+}
 
 impl Contested {
-    /// Takes in what a run changed; `false` where all was known.
-    pub fn learn(&mut self, other: &Contested) -> bool {
-        let known = self.0.len();
-        self.0.extend(other.0.iter().cloned());
-        self.0.len() > known
+    /// Takes in what a run touched; `false` where nothing more is contested by that.
+    pub fn learn(&mut self, run: &Touched) -> bool {
+        let before = self.names.len();
+        let known = &mut self.known;
+        let all = [(&mut known.changed, &run.changed), (&mut known.looked, &run.looked)];
+        for (known, new) in all {
+            new.iter().for_each(|(name, sides)| known.entry(name.clone()).or_default().join(*sides));
+        }
+        for (name, changed) in &self.known.changed {
+            let looked = self.known.looked.get(name).copied().unwrap_or_default();
+            // Somebody else looks at it than the one who changes it.
+            if changed.iter().any(|side| !looked.but(Sides::one(side)).is_empty()) {
+                self.names.insert(name.clone());
+            }
+        }
+        self.names.len() > before
     }
 
-    fn add(&mut self, intent: &Intent) {
-        let changed = intent.named.iter().filter(|named| named.changed);
-        self.0.extend(changed.map(|named| (named.part, shape(&named.path))));
-    }
-
-    /// Somebody changes what the step looks at.
+    /// Somebody else changes what the step looks at, or it changes something itself.
     fn concerns(&self, intent: &Intent) -> bool {
         intent.named.iter().any(|named| {
-            // Whoever follows a path looks up every name on it.
-            let mut above = named.path.ancestors().skip(usize::from(named.part == Part::Entry));
             named.changed
                 || named.part == Part::Other
-                || self.0.contains(&(named.part, shape(&named.path)))
-                || above.any(|folder| self.0.contains(&(Part::Entry, shape(folder))))
+                || self.names.contains(&(named.part, shape(&named.path)))
+                || folders(named).any(|folder| self.names.contains(&(Part::Entry, shape(folder))))
         })
     }
 }
@@ -124,9 +159,9 @@ pub struct Steer {
     pub ending: Ending,
     /// Who was killed, and before which step.
     pub died: Option<(usize, Side)>,
-    /// What was known to be changed before the run, and what it changed.
+    /// What was known to be contested before the run.
     pub contested: Contested,
-    changed: Contested,
+    touched: Touched,
     in_circles: u32,
     can_go: Sides,
 }
@@ -179,7 +214,7 @@ impl Steer {
             ending: Ending::Complete,
             died: None,
             contested,
-            changed: Contested::default(),
+            touched: Touched::default(),
             in_circles: 0,
             can_go: Sides::NONE,
         }
@@ -191,9 +226,9 @@ impl Steer {
         Schedule::of(&taken, self.died)
     }
 
-    /// What the run changed.
-    pub fn changed(&self) -> &Contested {
-        &self.changed
+    /// What the run changed and looked at.
+    pub fn touched(&self) -> &Touched {
+        &self.touched
     }
 
     /// The walk, where it was one.
@@ -316,8 +351,8 @@ impl Steer {
 }
 
 impl Director for Steer {
-    fn is_step(&mut self, _program: usize, intent: &Intent) -> bool {
-        self.changed.add(intent);
+    fn is_step(&mut self, program: usize, intent: &Intent) -> bool {
+        self.touched.add(program, intent);
         self.contested.concerns(intent)
     }
 

@@ -49,7 +49,7 @@ pub(super) fn explore(
     // Where a run changes something else than those before, it begins again: others may have looked at that unseen.
     loop {
         let explored = explore_knowing(stage, before, fault, jobs, contested)?;
-        let learnt = explored.runs.iter().map(|ran| contested.learn(&ran.changed));
+        let learnt = explored.runs.iter().map(|ran| contested.learn(&ran.touched));
         if learnt.filter(|is_new| *is_new).count() == 0 || is_requested() {
             return Ok(explored);
         }

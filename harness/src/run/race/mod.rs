@@ -115,7 +115,7 @@ fn learn(stage: &Stage<'_>, before: &Tree, fault: &RaceFault) -> Result<Conteste
         let follow = Follow::new(Schedule { blocks, signs: String::new() });
         let nothing = Contested::default();
         let ran = outcome::run(stage, before, fault, Guide::Follow(follow), &nothing)?;
-        contested.learn(&ran.changed);
+        contested.learn(&ran.touched);
     }
     Ok(contested)
 }

@@ -223,8 +223,10 @@ impl Oracle {
             .map(|(side, name)| crate::judge::Side {
                 name: name.clone(),
                 exit: outcome.exits[side],
-                changed_state: outcome.changed[side],
+                // Whatever it did meanwhile: what is left is compared with what is left without it.
+                changed_state: false,
                 unsaid: None,
+                refuses_again: outcome.refuses_again[side],
             })
             .collect();
         let serial = outcome.died.and_then(|side| self.cut.get(&side));

@@ -7,7 +7,7 @@ use super::super::LabError;
 use super::super::stage::Stage;
 use crate::fault::race::explore::Side;
 use crate::fault::race::schedule::{Schedule, Taken, letter};
-use crate::fault::race::steer::{Contested, Ending, Guide, Made, Steer};
+use crate::fault::race::steer::{Contested, Ending, Guide, Made, Steer, Touched};
 use crate::judge::{Image, told};
 use crate::op::What;
 use crate::recording::Trace;
@@ -25,8 +25,8 @@ pub(super) struct Outcome {
     pub(super) told: Vec<Image>,
     /// The exits alone.
     pub(super) exits: Vec<Exit>,
-    /// Which programs changed a state file.
-    pub(super) changed: Vec<bool>,
+    /// Which programs failed beside one that died, and fail alone on what it left.
+    pub(super) refuses_again: Vec<bool>,
     /// How the schedule ended.
     pub(super) ending: Ending,
     /// Who died, and before which step.
@@ -44,8 +44,8 @@ pub(super) struct Ran {
     pub(super) made: Vec<Made>,
     /// Who died, before which of them.
     died: Option<(usize, Side)>,
-    /// What it changed.
-    pub(super) changed: Contested,
+    /// What it changed and looked at.
+    pub(super) touched: Touched,
     /// The tree that it left.
     pub(super) after: Arc<Tree>,
     ends: Vec<End>,
@@ -98,12 +98,11 @@ pub(super) fn run(
     });
     let mut processes = Processes::default();
     processes.add(&trace, |program| program);
-    let changed = super::super::overlap::changed_state(stage, before, &trace.events);
     let outcome = Outcome {
         image: seen(stage, fault, &after, &processes)?,
         told: names.iter().zip(&trace.ends).map(|(name, end)| told(name, end)).collect(),
         exits: trace.ends.iter().map(|end| end.exit).collect(),
-        changed: (0..names.len()).map(|side| changed.contains(&side)).collect(),
+        refuses_again: refuses_again(stage, fault, &steer, &trace, &after)?,
         ending: steer.ending.clone(),
         died: steer.died.map(|(_, side)| side),
         gap,
@@ -111,8 +110,29 @@ pub(super) fn run(
     let made = steer.made.clone();
     let died = steer.died;
     let after = Arc::new(after);
-    let changed = steer.changed().clone();
-    Ok(Ran { outcome, made, died, changed, after, ends: trace.ends, steer: Some(steer) })
+    let touched = steer.touched().clone();
+    Ok(Ran { outcome, made, died, touched, after, ends: trace.ends, steer: Some(steer) })
+}
+
+/// Who failed beside one that died: whether it fails again alone, on what all left.
+fn refuses_again(
+    stage: &Stage<'_>,
+    fault: &RaceFault,
+    steer: &Steer,
+    trace: &Trace,
+    after: &Tree,
+) -> Result<Vec<bool>, LabError> {
+    let mut again = vec![false; fault.processes.len()];
+    let Some((_, died)) = steer.died else { return Ok(again) };
+    for (side, (_, command)) in fault.processes.iter().enumerate() {
+        let failed = matches!(trace.ends[side].exit, Exit::Code(code) if code != 0);
+        if side != died && failed {
+            let command = std::slice::from_ref(command);
+            let (trace, _) = stage.run(command, after, false, &mut Undisturbed)?;
+            again[side] = !trace.ends[0].exit.success();
+        }
+    }
+    Ok(again)
 }
 
 /// What a tree holds: its state files, or what the fault's view says of them.
