@@ -153,7 +153,10 @@ fn the_power_fails_unless_it_is_said_otherwise() {
     let Some((code, text)) = lab_on(&program, &[]) else { return };
     assert_eq!(code, Some(1), "{text}");
     // What a kill leaves is told of once.
-    assert!(text.contains("power   old 1, new 1, recovered 1,") && text.contains("ext4\n"), "{text}");
+    assert!(
+        text.contains("power   old 1, new 1, recovered 1,") && text.contains("ext4\n"),
+        "{text}"
+    );
     let Some((code, text)) = lab_on(&program, &["--faults", "kill"]) else { return };
     assert!(code == Some(0) && !text.contains("power"), "{text}");
 }

@@ -136,7 +136,8 @@ fn sides(ends: &[(Exit, bool)]) -> Vec<Side> {
             name: name(at),
             exit: *exit,
             changed_state: *changed_state,
-            unsaid: None, refuses_again: false 
+            unsaid: None,
+            refuses_again: false,
         })
         .collect()
 }
@@ -211,11 +212,7 @@ fn what_programs_tell_belongs_to_the_outcome() {
         let all = [told("a", &a), told("b", &b)];
         let whole = [(
             "s.json".into(),
-            ["x", "xx"]
-                .map(|text| image(text))
-                .iter()
-                .flat_map(|image| image.files.values().cloned())
-                .collect(),
+            ["x", "xx"].map(image).iter().flat_map(|image| image.files.values().cloned()).collect(),
         )];
         judge_overlap(&OverlapCase {
             sides: &sides,

@@ -110,7 +110,8 @@ impl Contested {
         let known = &mut self.known;
         let all = [(&mut known.changed, &run.changed), (&mut known.looked, &run.looked)];
         for (known, new) in all {
-            new.iter().for_each(|(name, sides)| known.entry(name.clone()).or_default().join(*sides));
+            new.iter()
+                .for_each(|(name, sides)| known.entry(name.clone()).or_default().join(*sides));
         }
         for (name, changed) in &self.known.changed {
             let looked = self.known.looked.get(name).copied().unwrap_or_default();

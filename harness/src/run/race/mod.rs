@@ -89,6 +89,8 @@ pub(super) fn race(
                 explored.runs.extend(deaths);
                 notes.push(note);
             }
+            // Whoever was quicker: of those that are equally short, always the same is shown.
+            explored.runs.sort_by_cached_key(|ran| (ran.size(), ran.schedule().blocks));
             explored.runs.into_iter().for_each(|ran| add(&mut classes, ran));
         }
     }
