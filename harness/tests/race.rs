@@ -9,6 +9,8 @@ use crashlab::judge::Word;
 use crashlab::run::{Case, ScenarioResult, Settings, race_alone};
 use crashlab::scenario::{CommandLine, FaultKind, RaceFault, Scenario};
 
+#[path = "race/command.rs"]
+mod command;
 #[path = "race/explored.rs"]
 mod explored;
 #[path = "race/one_dies.rs"]

@@ -7,7 +7,7 @@ use super::run::free_for_keeping;
 use super::{Code, Output, RaceArgs, output};
 use crate::run::{ScenarioResult, Settings, race_alone};
 use crate::scenario::{CommandLine, Fault, FaultKind, RaceFault, Scenario};
-use crate::wrap::shell_word;
+use crate::wrap::{counted, shell_word};
 
 /// Parts the commands on the command line.
 const AND: &str = "--and";
@@ -59,7 +59,8 @@ fn scenario(args: &RaceArgs) -> Result<Scenario, String> {
     let most = crate::fault::race::explore::MOST_SIDES;
     if !(2..=most).contains(&count) {
         return Err(format!(
-            "{count} programs cannot race: 2 to {most} can; --times says how often each command runs"
+            "{} cannot race: 2 to {most} can; --times says how often each command runs",
+            counted(count, "program")
         ));
     }
     let letter = |side| crate::fault::race::schedule::letter(side).to_string();

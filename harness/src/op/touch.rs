@@ -20,8 +20,6 @@ pub enum Object {
     Lock(FileId),
     /// Whether a program still runs, by its place among those of the race.
     Life(usize),
-    /// All of it, where a step cannot say what it touches.
-    Everything,
 }
 
 /// What is done with an [`Object`].
@@ -73,7 +71,6 @@ impl Access {
 /// change of a folder's name reaches all below.
 fn meets(one: &Access, other: &Access) -> bool {
     match (&one.object, &other.object) {
-        (Object::Everything, _) => true,
         (Object::Entry(changed), Object::Entry(path) | Object::Listing(path))
             if one.how == How::Change =>
         {
@@ -203,10 +200,6 @@ mod tests {
         Object::Entry(path.into())
     }
 
-    fn touch(accesses: &[Access]) -> Touch {
-        Touch::new(accesses.to_vec(), Waits::Never)
-    }
-
     #[test]
     fn looks_commute_and_changes_do_not() {
         let (look, change) = (Access::look(entry("a")), Access::change(entry("a")));
@@ -235,13 +228,5 @@ mod tests {
         let listing = || Object::Listing("".into());
         assert!(!Access::add(listing()).conflicts(&Access::add(listing())));
         assert!(Access::add(listing()).conflicts(&Access::look(listing())));
-    }
-
-    #[test]
-    fn what_cannot_be_told_conflicts_with_all() {
-        let all = touch(&[Access::change(Object::Everything)]);
-        assert!(all.conflicts(&touch(&[Access::look(entry("a"))])));
-        assert!(touch(&[Access::look(entry("a"))]).conflicts(&all));
-        assert!(!all.conflicts(&touch(&[])), "a step that touches nothing commutes with all");
     }
 }

@@ -186,7 +186,7 @@ impl Tracer<'_> {
                 Object::Content(file) => (Part::Content, self.world.path(*file)),
                 Object::Attributes(file) => (Part::Attributes, self.world.path(*file)),
                 Object::Lock(file) => (Part::Other, self.world.path(*file)),
-                Object::Life(_) | Object::Everything => (Part::Other, PathBuf::new()),
+                Object::Life(_) => (Part::Other, PathBuf::new()),
             };
             Named { part, path, changed: access.how != How::Look }
         };

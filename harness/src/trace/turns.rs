@@ -134,6 +134,9 @@ impl Tracer<'_> {
         let tid = stop.tid();
         if pending.alone {
             self.inside = Some(tid);
+        } else {
+            // Others make their steps while it is inside.
+            self.has_stepped(tid, 0);
         }
         if let Some(kind) = &pending.preview
             && !self.killed

@@ -150,8 +150,6 @@ pub struct Walk {
     asleep: Sides,
     /// Sleep sets are in use.
     sleeps: bool,
-    /// Where the subject did not do what it did before.
-    departed: Option<usize>,
     /// The step that it is made for cannot be made.
     is_void: bool,
 }
@@ -176,10 +174,7 @@ impl Walk {
         }
         let choice = match self.prefix.get(at) {
             Some(side) if moment.enabled.has(*side) => Choice::Go(*side),
-            Some(_) => {
-                self.departed = Some(at);
-                return Choice::Departed;
-            }
+            Some(_) => return Choice::Departed,
             None => {
                 let awake = moment.enabled.but(self.asleep);
                 let last = self.made.last().map(|made| made.side);
@@ -219,16 +214,6 @@ impl Walk {
     pub fn retract(&mut self) {
         self.made.pop();
         self.is_void |= self.made.len() < self.prefix.len();
-    }
-
-    /// The steps so far.
-    pub fn made(&self) -> &[Made] {
-        &self.made
-    }
-
-    /// The step at which the run could not follow its prefix, from 0.
-    pub fn departed(&self) -> Option<usize> {
-        self.departed
     }
 }
 
@@ -278,7 +263,6 @@ impl Exploration {
             made: Vec::new(),
             asleep: Sides::NONE,
             sleeps,
-            departed: None,
             is_void: false,
         };
         if !self.begun {
