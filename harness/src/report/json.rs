@@ -122,6 +122,7 @@ fn fault(fault: &FaultResult) -> Value {
             "verdict": case.verdict.word,
             "grade": case.verdict.grade,
             "why": case.verdict.why,
+            "schedule": case.evidence.schedule,
             "after": case.evidence.cause.as_ref().and_then(|cause| cause.after.as_deref()),
             "before": case.evidence.cause.as_ref().and_then(|cause| cause.before.as_deref()),
             "expected": !fault.is_unexpected(case),

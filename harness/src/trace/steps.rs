@@ -108,8 +108,8 @@ pub(super) struct Steps {
     admitted: Option<Tid>,
     /// Looks without news since the last.
     looks: u32,
-    /// The step under way, as it was announced.
-    made: Option<Intent>,
+    /// The step under way, as it was announced, and whose it is.
+    made: Option<(Tid, Intent)>,
     /// What the last step touched.
     last: Option<Touch>,
 }
@@ -167,7 +167,7 @@ impl Tracer<'_> {
     ) -> Option<Stopped> {
         if self.steps.admitted == Some(tid) {
             self.steps.admitted = None;
-            self.steps.made = Some(intent);
+            self.steps.made = Some((tid, intent));
             return Some(stop);
         }
         let program = self.threads[&tid].program;
@@ -195,7 +195,8 @@ impl Tracer<'_> {
 
     /// The step of a thread that has made it.
     pub(super) fn has_stepped(&mut self, tid: Tid, result: i64) {
-        if let (Some(made), Some(thread)) = (self.steps.made.take(), self.threads.get(&tid)) {
+        let made = self.steps.made.take_if(|(who, _)| *who == tid);
+        if let (Some((_, made)), Some(thread)) = (made, self.threads.get(&tid)) {
             let program = thread.program;
             self.director.stepped(program, &Stepped::Made(made.touch, result));
         }
