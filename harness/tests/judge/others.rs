@@ -236,26 +236,29 @@ fn what_programs_tell_belongs_to_the_outcome() {
 
 /// Orders are then those of the others, with what the dead may have left.
 #[test]
-fn a_survivor_may_refuse_only_where_nobody_died() {
+fn a_survivor_may_not_refuse_for_ever() {
     let state = state(&["s.json"]);
     let image = |text: &str| state.image(&tree(&[("s.json", text)]));
-    let refused = sides(&[(Exit::Killed, false), (Exit::Code(75), false)]);
+    let mut refused = sides(&[(Exit::Killed, false), (Exit::Code(75), false)]);
     let serial = [
         Serial { order: Vec::new(), image: image(""), told: Vec::new() },
         Serial { order: vec![1], image: image("b"), told: Vec::new() },
     ];
-    let judged = |died| {
+    let judged = |refused: &[Side]| {
         judge_overlap(&OverlapCase {
-            sides: &refused,
+            sides: refused,
             image: &image(""),
             told: &[],
-            died,
+            died: Some(0),
             serial: &serial,
             whole: &BTreeMap::new(),
             masks: &Masks::default(),
         })
     };
-    let verdict = judged(Some(0));
+    // It refused while the other still lived.
+    assert_eq!(judged(&refused).word, Word::Serial);
+    refused[1].refuses_again = true;
+    let verdict = judged(&refused);
     assert_eq!((verdict.word, verdict.grade), (Word::Refused, Grade::Fault));
     assert_eq!(verdict.why, "`a` was killed; `b` refused with exit code 75, over what it left");
 }
