@@ -132,8 +132,8 @@ fn who_works_now_is_told_while_others_go_on() {
     assert!(status.contains("running   yes, 2 sessions"), "{status}");
     let status = folder.ok(&with_state(&["status", "--json"]));
     assert!(status.contains(r#""running":{"pid":null,"sessions":2}"#), "{status}");
-    let stop = folder.ok(&with_state(&["stop"]));
-    assert!(stop.contains("2 sessions work on it now"), "{stop}");
+    let stop = folder.run(&with_state(&["stop"]));
+    assert!(stop.stderr.contains("2 sessions work on it now"), "{}", stop.stderr);
     folder.ok(&with_state(&["resume"]));
 
     // Nine are left to others, and then all that is left is claimed.

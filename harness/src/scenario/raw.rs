@@ -221,6 +221,7 @@ pub(super) enum RawFault {
         schedules: usize,
         /// For what is chosen by chance.
         #[serde(default)]
+        #[schemars(range(min = 0, max = 4_294_967_295_u32))]
         seed: u64,
         /// One process dies, at each step of each schedule, and the others go on.
         #[serde(default, rename = "kill-one")]
@@ -284,6 +285,7 @@ pub(super) enum RawFault {
 
 /// How many preemptions.
 #[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(rename = "Bound")]
 #[serde(untagged)]
 pub(super) enum RawBound {
     /// So many at most.
@@ -404,7 +406,6 @@ fn racers(generator: &mut SchemaGenerator) -> Schema {
         "type": "object",
         "propertyNames": Form::Name.schema(),
         "additionalProperties": command,
-        "maxProperties": crate::fault::race::explore::MOST_SIDES,
     })
 }
 

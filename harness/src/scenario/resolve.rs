@@ -18,7 +18,9 @@ use super::{
 };
 use super::{conform, schema};
 use crate::fault::power::{DiskModel, MODELS};
+use crate::fault::race::explore::MOST_SIDES;
 use crate::watched::Watched;
+use crate::wrap::counted;
 use Step::{Index, Key};
 
 /// The scenario in the text of a file, or everything that is wrong with it. `name` is what the scenario is called.
@@ -280,11 +282,13 @@ impl Resolver<'_> {
                     RawBound::Most(most) => Some(most),
                     RawBound::All(Everything::All) => None,
                 };
-                if processes.len() == 1 {
+                if processes.len() == 1 || processes.len() > MOST_SIDES {
                     self.mistakes.push(Mistake::new(
                         self.span(&[at[0], at[1], Key("processes")]),
-                        "one process alone has nobody to race with",
-                        "two processes or more, or none for the subject's command `times` times",
+                        format!("{} cannot race", counted(processes.len(), "program")),
+                        format!(
+                            "2 to {MOST_SIDES} processes, or none for the subject's command `times` times"
+                        ),
                     ));
                 }
                 let race = match processes.is_empty() {

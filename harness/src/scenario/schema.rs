@@ -40,7 +40,10 @@ fn tidy(schema: &mut Value) {
             if object.get("default").is_some_and(Value::is_null) {
                 object.remove("default");
             }
-            if matches!(object.get("format").and_then(Value::as_str), Some("uint64" | "uint")) {
+            if matches!(
+                object.get("format").and_then(Value::as_str),
+                Some("uint64" | "uint32" | "uint")
+            ) {
                 object.remove("format");
             }
             if let Some(Value::Array(branches)) = object.get_mut("anyOf") {

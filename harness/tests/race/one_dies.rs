@@ -6,7 +6,7 @@ fn killed(line: &str) -> Found {
     Race::twice(line)
         .with(|fault| {
             fault.kill_one = true;
-            fault.preemptions = Some(1);
+            fault.preemptions = Some(0);
         })
         .run()
 }
@@ -50,6 +50,6 @@ fn what_the_dead_left_half_done_is_found() {
         "{}",
         found.told()
     );
-    let plain = Race::twice(line).with(|fault| fault.preemptions = Some(1)).run();
+    let plain = Race::twice(line).with(|fault| fault.preemptions = Some(0)).run();
     plain.is_only(&[Word::Serial]);
 }

@@ -6,7 +6,8 @@ use super::*;
 #[test]
 fn a_retry_loop_lets_others_go_on() {
     // One sleep alone, really slept, would be longer than the time limit of a run.
-    Race::twice("steps excl:l count rm:l").run().is_only(&[Word::Serial]);
+    let race = Race::twice("steps excl:l count rm:l").with(|fault| fault.preemptions = Some(1));
+    race.run().is_only(&[Word::Serial]);
 }
 
 #[test]
@@ -24,6 +25,7 @@ fn retry_loops_that_wait_for_each_other_are_found() {
         "steps mkdir:k mkdir:l count rm:k rm:l",
         "steps mkdir:l mkdir:k count rm:k rm:l",
     ])
+    .with(|fault| fault.preemptions = Some(1))
     .run();
     found.is_only(&[Word::Serial, Word::Hung]);
     let why = &found.first(Word::Hung).verdict.why;
@@ -57,7 +59,7 @@ fn whether_another_lives_is_part_of_the_order() {
         done
         n=$(cat s); echo $((n + 1)) > t.$$; mv t.$$ s";
     // Nobody removes the lock file: who comes second finds that the first has ended, or waits until it has.
-    let found = Race::twice(line).run();
+    let found = Race::twice(line).with(|fault| fault.preemptions = Some(1)).run();
     assert!(found.words().contains(&Word::Serial), "{}", found.told());
     let drawn = found.cases().iter().flat_map(|case| &case.evidence.schedule);
     assert!(found.words().len() == 1 || drawn.count() > 0, "{}", found.told());
