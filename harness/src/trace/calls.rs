@@ -204,7 +204,7 @@ impl Call {
     }
 
     /// It only looks, or waits: of interest where programs are held before each step.
-    fn is_look(self) -> bool {
+    pub(super) fn is_look(self) -> bool {
         matches!(
             self,
             Call::Stat

@@ -98,6 +98,17 @@ pub struct Moment {
     pub next: Vec<Option<Touch>>,
 }
 
+impl Moment {
+    /// Of those that sleep, who still does once this program has made its step: what they would do commutes with it.
+    fn still_asleep(&self, asleep: Sides, side: Side, touch: &Touch) -> Sides {
+        let still = |other: &Side| {
+            let next = self.next.get(*other).and_then(Option::as_ref);
+            *other != side && next.is_none_or(|next| !next.conflicts(touch))
+        };
+        asleep.iter().filter(still).collect()
+    }
+}
+
 /// A step of a run, with the moment before it.
 #[derive(Debug, Clone)]
 pub struct Made {
@@ -191,11 +202,7 @@ impl Walk {
                 self.asleep = self.sleep;
             }
             if at + 1 >= self.prefix.len() {
-                let still = |other: &Side| {
-                    let next = moment.next.get(*other).and_then(Option::as_ref);
-                    *other != side && next.is_none_or(|next| !next.conflicts(&touch))
-                };
-                self.asleep = self.asleep.iter().filter(still).collect();
+                self.asleep = moment.still_asleep(self.asleep, side, &touch);
             }
             self.made.push(Made { before: moment, side, touch });
         }
@@ -298,12 +305,7 @@ impl Exploration {
         for at in ids.len()..made.len() {
             if at > 0 && sleeps {
                 let step = &made[at - 1];
-                let before = &step.before;
-                let still = |side: &Side| {
-                    let next = before.next.get(*side).and_then(Option::as_ref);
-                    *side != step.side && next.is_none_or(|next| !next.conflicts(&step.touch))
-                };
-                asleep = asleep.iter().filter(still).collect();
+                asleep = step.before.still_asleep(asleep, step.side, &step.touch);
             }
             let parent = at.checked_sub(1).map(|parent| (ids[parent], made[parent].side));
             let (preemptions, before) = match parent {

@@ -99,13 +99,7 @@ impl Schedule {
 fn die(blocks: &mut Vec<Block>, side: Side) {
     match blocks.last_mut() {
         Some(last) if last.side == side => last.dies = true,
-        before => {
-            // Whoever went before could have gone on, or not: it does not matter to who dies.
-            if let Some(block) = before {
-                block.steps = block.steps.or(None);
-            }
-            blocks.push(Block { side, steps: Some(0), dies: true });
-        }
+        _ => blocks.push(Block { side, steps: Some(0), dies: true }),
     }
 }
 

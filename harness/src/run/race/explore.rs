@@ -1,5 +1,6 @@
 //! Runs every schedule that matters, several at once, and what is beyond the budget by chance.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use super::super::LabError;
@@ -71,7 +72,6 @@ fn explore_knowing(
         failed: false,
     });
     let changed = Condvar::new();
-    let progress = &stage.settings().progress;
     on_each(stage, jobs, |stage| work(stage, before, fault, contested, &shared, &changed))?;
     let Shared { exploration, mut runs, .. } =
         shared.into_inner().unwrap_or_else(PoisonError::into_inner);
@@ -87,25 +87,12 @@ fn explore_knowing(
         let count = (fault.schedules / BY_CHANCE).max(1);
         let length: usize = steps.iter().sum();
         by_chance = Some((count, length));
-        progress.plan(count);
-        let next = std::sync::atomic::AtomicUsize::new(0);
-        let found = Mutex::new(Vec::new());
         let depth = fault.preemptions.unwrap_or(2) + 1;
-        on_each(stage, jobs, |stage| {
-            loop {
-                let number = next.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-                if number >= count || is_requested() {
-                    return Ok(());
-                }
-                let seed = fault.seed.wrapping_add(number as u64);
-                let drawn = Priorities::draw(seed, fault.processes.len(), length, depth);
-                let guide = Guide::Priorities(drawn);
-                let ran = outcome::run(stage, before, fault, guide, contested)?;
-                progress.done();
-                found.lock().unwrap_or_else(PoisonError::into_inner).push(ran);
-            }
-        })?;
-        runs.extend(found.into_inner().unwrap_or_else(PoisonError::into_inner));
+        let guide = |number: usize| {
+            let seed = fault.seed.wrapping_add(number as u64);
+            Guide::Priorities(Priorities::draw(seed, fault.processes.len(), length, depth))
+        };
+        runs.extend(run_each(stage, before, fault, (jobs, contested), count, guide)?);
     }
     let departed =
         runs.iter().filter(|ran| matches!(ran.outcome.ending, Ending::Departed(_))).count();
@@ -113,7 +100,7 @@ fn explore_knowing(
 }
 
 /// Does the same on as many stages as may be used at once.
-pub(super) fn on_each(
+fn on_each(
     stage: &Stage<'_>,
     jobs: usize,
     work: impl Fn(&Stage<'_>) -> Result<(), LabError> + Sync,
@@ -132,6 +119,37 @@ pub(super) fn on_each(
             .map(|worker| worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
         std::iter::once(own).chain(others.collect::<Vec<_>>()).collect()
     })
+}
+
+/// So many runs, each by a guide that is known beforehand, or as many as it comes to before it is told to stop.
+///
+/// # Errors
+///
+/// As [`Stage::run`]: the first.
+pub(super) fn run_each(
+    stage: &Stage<'_>,
+    before: &Tree,
+    fault: &RaceFault,
+    (jobs, contested): (usize, &Contested),
+    count: usize,
+    guide: impl Fn(usize) -> Guide + Sync,
+) -> Result<Vec<Ran>, LabError> {
+    let progress = &stage.settings().progress;
+    progress.plan(count);
+    let next = AtomicUsize::new(0);
+    let runs = Mutex::new(Vec::new());
+    on_each(stage, jobs, |stage| {
+        loop {
+            let number = next.fetch_add(1, Ordering::Relaxed);
+            if number >= count || is_requested() {
+                return Ok(());
+            }
+            let ran = outcome::run(stage, before, fault, guide(number), contested)?;
+            progress.done();
+            runs.lock().unwrap_or_else(PoisonError::into_inner).push(ran);
+        }
+    })?;
+    Ok(runs.into_inner().unwrap_or_else(PoisonError::into_inner))
 }
 
 fn work(

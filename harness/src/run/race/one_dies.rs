@@ -1,15 +1,12 @@
 //! At each step of each schedule, who was to make it dies instead, and the others go on.
 
 use std::collections::HashSet;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
 
 use super::super::LabError;
 use super::super::stage::Stage;
-use super::explore::on_each;
-use super::outcome::{self, Ran};
+use super::explore::run_each;
+use super::outcome::Ran;
 use super::*;
-use crate::interrupt::is_requested;
 
 /// A run for each place in these runs, as many as the fault's budget allows; and how many there are.
 ///
@@ -40,28 +37,12 @@ pub(super) fn each(
     }
     let found = places.len();
     places.truncate(fault.schedules);
-    let progress = &stage.settings().progress;
-    progress.plan(places.len());
-    let next = AtomicUsize::new(0);
-    let died = Mutex::new(Vec::new());
-    on_each(stage, jobs, |stage| {
-        loop {
-            let Some(place) = places.get(next.fetch_add(1, Ordering::Relaxed)) else {
-                return Ok(());
-            };
-            if is_requested() {
-                return Ok(());
-            }
-            let guide = Guide::Follow(Follow::new(place.clone()));
-            let ran = outcome::run(stage, before, fault, guide, contested)?;
-            progress.done();
-            died.lock().unwrap_or_else(PoisonError::into_inner).push(ran);
-        }
-    })?;
+    let guide = |number: usize| Guide::Follow(Follow::new(places[number].clone()));
+    let died = run_each(stage, before, fault, (jobs, contested), places.len(), guide)?;
     let note = format!(
         "one dies: at {} of {} places in these schedules",
         thousands(places.len()),
         thousands(found)
     );
-    Ok((died.into_inner().unwrap_or_else(PoisonError::into_inner), note))
+    Ok((died, note))
 }

@@ -7,7 +7,7 @@ use crate::trace::decode::attributes::{self, At};
 use crate::trace::decode::{Ask, Pending};
 use crate::trace::resolve::{kind, stat_fd};
 
-/// `stat` and its relatives, `readlink`, listing a folder, seeking by a file's size, and asking whether a process lives.
+/// `stat` and its relatives, `access` where the path is no mark, `readlink`, listing a folder, seeking by a file's size, and asking whether a process lives.
 pub(super) fn decode(ask: &Ask<'_>) -> Option<Pending> {
     match ask.call {
         Call::Getdents | Call::Getdents64 => listing(ask),
@@ -50,11 +50,6 @@ fn by_path(ask: &Ask<'_>) -> Option<Pending> {
         accesses.push(Access::look(Object::Entry(object.path.clone())));
     }
     Some(look(ask, object.path, accesses))
-}
-
-/// `access` and its relatives where the path is no mark.
-pub(super) fn access(ask: &Ask<'_>) -> Option<Pending> {
-    by_path(ask)
 }
 
 fn listing(ask: &Ask<'_>) -> Option<Pending> {

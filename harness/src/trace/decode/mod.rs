@@ -178,20 +178,12 @@ impl<'a> Ask<'a> {
                 open::decode(self)
             }
             Call::Access | Call::Faccessat | Call::Faccessat2 => {
-                open::mark(self).or_else(|| self.world.steps.then(|| looks::access(self))?)
+                open::mark(self).or_else(|| self.world.steps.then(|| looks::decode(self))?)
             }
-            Call::Stat
-            | Call::Lstat
-            | Call::Fstat
-            | Call::Newfstatat
-            | Call::Statx
-            | Call::Readlink
-            | Call::Readlinkat
-            | Call::Getdents
-            | Call::Getdents64
-            | Call::Lseek => looks::decode(self),
             Call::Kill if self.world.steps => looks::decode(self),
+            // They look at nothing.
             Call::Nanosleep | Call::ClockNanosleep => None,
+            call if call.is_look() => looks::decode(self),
             Call::Read | Call::Readv | Call::Pread64 | Call::Preadv | Call::Preadv2 => {
                 open::read(self)
             }
