@@ -7,13 +7,19 @@ use std::path::PathBuf;
 use super::parts::{Attribute, Change, Inode, Log};
 use crate::tree::{FileBytes, Node, NodeKind, Tree, allocate, set_attribute};
 
-/// The tree that is found after the cut, if of the first `count` parts all but these have reached the disk.
-pub(super) fn tree(log: &Log, count: usize, missing: &[usize]) -> Tree {
+/// What a block held before it was given to a file. It says what it is, since it is shown to people.
+const OLD: &[u8; 16] = b"(an old block..)";
+
+/// The tree that is found after the cut, if of the first `count` parts all but these have reached the disk. `old`: blocks that
+/// were given to a file show what they held before.
+pub(super) fn tree(log: &Log, count: usize, missing: &[usize], old: bool) -> Tree {
     let mut disk = Disk::begin(log);
     let mut missing = missing.iter().peekable();
     for (number, part) in log.parts[..count].iter().enumerate() {
-        if missing.next_if_eq(&&number).is_none() {
-            disk.apply(&part.change);
+        match missing.next_if_eq(&&number) {
+            None => disk.apply(&part.change),
+            Some(_) if old => disk.show_old(&part.change),
+            Some(_) => {}
         }
     }
     disk.tree()
@@ -53,9 +59,21 @@ impl<'a> Disk<'a> {
         Some((bytes, size))
     }
 
+    /// The data is not there, and the block that it was to be written to is.
+    fn show_old(&mut self, change: &Change) {
+        let Change::Data { inode, offset, fresh: true, .. } = change else { return };
+        let block = self.log.block;
+        let from = offset / block * block;
+        // Where the truncation is not on the disk that gave it back, the block is the one that it was.
+        if let Some((file, _)) = self.file(*inode).filter(|(file, _)| file.len() <= from) {
+            let held: Vec<u8> = OLD.iter().copied().cycle().take(block as usize).collect();
+            _ = file.write(from, &held.into());
+        }
+    }
+
     fn apply(&mut self, change: &Change) {
         match change {
-            Change::Data { inode, offset, bytes } => {
+            Change::Data { inode, offset, bytes, .. } => {
                 if let Some((file, _)) = self.file(*inode) {
                     // The run wrote it, so that it fits.
                     _ = file.write(*offset, bytes);
@@ -212,7 +230,11 @@ mod tests {
         for kept in 0..1u32 << log.parts.len() {
             let count = log.parts.len();
             let missing: Vec<usize> = (0..count).filter(|part| kept >> part & 1 == 0).collect();
-            assert_eq!(tree(&log, count, &missing), tree(&anew, count, &missing), "{kept:b}");
+            for old in [false, true] {
+                let (plain, whole) =
+                    (tree(&log, count, &missing, old), tree(&anew, count, &missing, old));
+                assert_eq!(plain, whole, "{kept:b}");
+            }
         }
     }
 }

@@ -138,7 +138,7 @@ impl<'a> Seen<'a> {
             self.logged = Some(number);
         }
         match &part.change {
-            Change::Data { inode, offset, bytes } => {
+            Change::Data { inode, offset, bytes, .. } => {
                 let block = offset / self.block;
                 let file = self.files.entry(*inode).or_default();
                 file.blocks.insert(block, number);

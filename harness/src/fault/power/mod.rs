@@ -17,7 +17,7 @@ mod repair;
 mod states;
 mod tell;
 
-pub use model::{DiskModel, Fsync, Growth, MODELS, NoSuchModel, Order, Replace, Rule};
+pub use model::{DiskModel, Fsync, Growth, MODELS, NoSuchModel, Order, Replace, Rule, Unwritten};
 pub use order::{Budget, Looked, Share};
 pub use repair::Repair;
 
@@ -70,6 +70,8 @@ pub struct PowerState {
     cut: usize,
     /// The parts that are missing.
     parts: Vec<usize>,
+    /// Blocks whose data is missing show what they held before.
+    old: bool,
 }
 
 impl PowerState {
@@ -129,20 +131,40 @@ impl<'a> PowerCuts<'a> {
     }
 
     fn state(&self, number: usize, parts: Vec<usize>) -> PowerState {
-        let cut = &self.moments[number];
-        let count = self.log.count_at(cut.events);
-        let tree = disk::tree(&self.log, count, &parts);
-        PowerState { events: cut.events, ended: cut.place.is_none(), tree, cut: number, parts }
+        self.state_with(number, parts, false)
     }
 
-    /// The legal states with one part more on the disk than in this one of theirs.
+    fn state_with(&self, number: usize, parts: Vec<usize>, old: bool) -> PowerState {
+        let cut = &self.moments[number];
+        let count = self.log.count_at(cut.events);
+        let tree = disk::tree(&self.log, count, &parts, old);
+        PowerState { events: cut.events, ended: cut.place.is_none(), tree, cut: number, parts, old }
+    }
+
+    /// The same, where blocks whose data is missing show what they held before; none where that can be seen of no block.
+    fn with_old_blocks(&self, state: &PowerState) -> Option<PowerState> {
+        if self.model.unwritten == Unwritten::Zeros {
+            return None;
+        }
+        let is_fresh =
+            |part: &usize| matches!(self.log.parts[*part].change, Change::Data { fresh: true, .. });
+        let with_old = state.parts.iter().any(is_fresh);
+        let with_old = with_old.then(|| self.state_with(state.cut, state.parts.clone(), true));
+        with_old.filter(|with_old| with_old.tree != state.tree)
+    }
+
+    /// The legal states with one part more on the disk than in this one of theirs, or with NULs for what blocks held before.
     pub fn with_one_more(&self, state: &PowerState) -> impl Iterator<Item = PowerState> {
         let is_missing = |part: &usize| state.parts.binary_search(part).is_ok();
         let can_be = move |part: &&usize| !self.needs[**part].iter().any(is_missing);
-        state.parts.iter().filter(can_be).map(|part| {
+        let with_nuls = state.old.then(|| self.state(state.cut, state.parts.clone()));
+        let with_part = state.parts.iter().filter(can_be).map(|part| {
             let parts = state.parts.iter().copied().filter(|other| other != part).collect();
-            self.state(state.cut, parts)
-        })
+            let more = self.state(state.cut, parts);
+            let with_old = state.old.then(|| self.with_old_blocks(&more)).flatten();
+            with_old.unwrap_or(more)
+        });
+        with_nuls.into_iter().chain(with_part)
     }
 
     /// The same run with these syncs in it as well.

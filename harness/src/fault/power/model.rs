@@ -19,6 +19,8 @@ pub struct DiskModel {
     pub order: Order,
     /// When a file that a write made longer is that long on disk.
     pub growth: Growth,
+    /// What a new block holds before its data is there.
+    pub unwritten: Unwritten,
     /// What a rename over another file waits for.
     pub replace: Replace,
     /// What fsync of a file persists beside the file.
@@ -43,6 +45,15 @@ pub enum Growth {
     ByItself,
     /// After the data.
     AfterData,
+}
+
+/// What is found in a block that was given to a file and whose data is not on the disk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unwritten {
+    /// NULs: the file system knows that it was not written.
+    Zeros,
+    /// NULs, or what the block held before, as a part of another file.
+    ZerosOrOld,
 }
 
 /// What a rename over another file waits for.
@@ -74,6 +85,7 @@ const EXT4: DiskModel = DiskModel {
     block: 4096,
     order: Order::Metadata,
     growth: Growth::ByItself,
+    unwritten: Unwritten::Zeros,
     replace: Replace::Size,
     fsync: Fsync::LogUpToIt,
 };
@@ -117,6 +129,7 @@ const POSIX: DiskModel = DiskModel {
     block: 512,
     order: Order::Nothing,
     growth: Growth::ByItself,
+    unwritten: Unwritten::ZerosOrOld,
     replace: Replace::Nothing,
     fsync: Fsync::FileAlone,
 };
@@ -146,6 +159,7 @@ impl DiskModel {
                 block_rule(self.block),
                 self.order.rule(),
                 self.growth.rule(),
+                self.unwritten.rule(),
                 self.replace.rule(),
                 self.fsync.rule(),
             ],
@@ -224,6 +238,23 @@ impl Growth {
                 text: "a file is long on disk only after its data is there, at a time of its own",
                 source: "Linux, fs/xfs/xfs_aops.c, xfs_end_ioend, and fs/btrfs/inode.c, btrfs_finish_one_ordered: the size \
                          is set when the data has been written; admin-guide/ext4.rst, data=ordered",
+            },
+        }
+    }
+}
+
+impl Unwritten {
+    fn rule(self) -> Rule {
+        match self {
+            Unwritten::Zeros => Rule {
+                text: "a block whose data is not there yet never shows what it held before",
+                source: "Linux, Documentation/filesystems/ext4/ifork.rst, unwritten extents; xfs and btrfs: the size or the \
+                         extent is there only after the data",
+            },
+            Unwritten::ZerosOrOld => Rule {
+                text: "a block whose data is not there yet reads as NULs, or as what it held before",
+                source: "Pillai et al., OSDI 2014, section 3: an append that is long before its data holds NULs or garbage; \
+                         admin-guide/ext4.rst, data=writeback",
             },
         }
     }

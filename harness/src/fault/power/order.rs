@@ -3,6 +3,7 @@
 
 use std::collections::HashSet;
 
+use super::model::Unwritten;
 use super::parts::Change;
 use super::{PowerCuts, PowerState};
 
@@ -70,7 +71,10 @@ impl PowerCuts<'_> {
             let count = ends.last().copied().unwrap_or(0);
             (0..count).filter_map(move |number| self.numbered(kind, &ends, number))
         });
-        numbered.chain(self.deeper())
+        numbered.chain(self.deeper()).flat_map(|state| {
+            let with_old = self.with_old_blocks(&state);
+            [state].into_iter().chain(with_old)
+        })
     }
 
     /// Those without two parts, then without three, and so on.
@@ -102,7 +106,7 @@ impl PowerCuts<'_> {
                 let until = share.states + room.div_ceil(kinds_left);
                 let numbers = random.sample(*count, looks).into_iter();
                 let mut drawn = numbers.filter_map(|number| self.numbered(*kind, ends, number));
-                if share.go_on(&mut drawn, until, &mut look) == Went::UntilTold {
+                if share.go_on(self, &mut drawn, until, &mut look) == Went::UntilTold {
                     return share;
                 }
             }
@@ -114,7 +118,7 @@ impl PowerCuts<'_> {
                 return self.draw_more(share, looks, budget, &mut random, &mut look);
             }
             let mut own = (0..*count).filter_map(|number| self.numbered(*kind, ends, number));
-            if share.go_on(&mut own, budget.states, &mut look) != Went::Through {
+            if share.go_on(self, &mut own, budget.states, &mut look) != Went::Through {
                 return share;
             }
         }
@@ -122,7 +126,7 @@ impl PowerCuts<'_> {
         if !self.is_small() && at_most > (looks.max(1) as f64).log2() {
             return self.draw_more(share, looks, budget, &mut random, &mut look);
         }
-        let went = share.go_on(&mut self.deeper(), budget.states, &mut look);
+        let went = share.go_on(self, &mut self.deeper(), budget.states, &mut look);
         Share { complete: went == Went::Through, ..share }
     }
 
@@ -136,7 +140,7 @@ impl PowerCuts<'_> {
         look: &mut impl FnMut(PowerState) -> Looked,
     ) -> Share {
         let mut drawn = (0..looks).map(|_| self.drawn(random));
-        share.go_on(&mut drawn, budget.states, look);
+        share.go_on(self, &mut drawn, budget.states, look);
         share
     }
 
@@ -203,10 +207,12 @@ impl PowerCuts<'_> {
         };
         let all: Vec<f64> = (0..self.moments.len()).map(of).collect();
         let most = all.iter().copied().fold(0.0, f64::max);
+        // Each with NULs, and with old blocks.
+        let twice = f64::from(u8::from(self.model.unwritten == Unwritten::ZerosOrOld));
         if most > COUNTLESS {
-            return most;
+            return most + twice;
         }
-        all.iter().map(|one| one.exp2()).sum::<f64>().log2()
+        all.iter().map(|one| one.exp2()).sum::<f64>().log2() + twice
     }
 }
 
@@ -232,21 +238,25 @@ impl Share {
     /// Looks at them until there are so many different states.
     fn go_on(
         &mut self,
+        cuts: &PowerCuts<'_>,
         states: &mut dyn Iterator<Item = PowerState>,
         until: usize,
         look: &mut impl FnMut(PowerState) -> Looked,
     ) -> Went {
         loop {
             let Some(state) = states.next() else { return Went::Through };
-            if self.states >= until {
-                return Went::UntilFull;
+            let with_old = cuts.with_old_blocks(&state);
+            for state in [state].into_iter().chain(with_old) {
+                if self.states >= until {
+                    return Went::UntilFull;
+                }
+                match look(state) {
+                    Looked::New => self.states += 1,
+                    Looked::Known => {}
+                    Looked::Enough => return Went::UntilTold,
+                }
+                self.looked += 1;
             }
-            match look(state) {
-                Looked::New => self.states += 1,
-                Looked::Known => {}
-                Looked::Enough => return Went::UntilTold,
-            }
-            self.looked += 1;
         }
     }
 }

@@ -1,6 +1,6 @@
 //! What of a run can persist by itself: blocks of data, sizes, attributes, names. And what the run asked to be durable.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
@@ -29,8 +29,8 @@ pub(super) struct Part {
 
 #[derive(Debug, Clone)]
 pub(super) enum Change {
-    /// Bytes within one block of a file.
-    Data { inode: Inode, offset: u64, bytes: Data },
+    /// Bytes within one block of a file. `fresh`: the block is given to the file for them.
+    Data { inode: Inode, offset: u64, bytes: Data, fresh: bool },
     /// The size of a file.
     Size { inode: Inode, size: u64, by: Resize },
     /// `fallocate` of a kind that moves or clears what is there.
@@ -186,12 +186,48 @@ struct Walk {
     model: Model,
     /// A file got another name, or a folder lost its own.
     linked: bool,
+    /// The blocks that files have.
+    blocks: HashMap<Inode, Blocks>,
+}
+
+/// The blocks of a file: the first so many, and these.
+#[derive(Default)]
+struct Blocks {
+    first: u64,
+    others: BTreeSet<u64>,
+}
+
+impl Blocks {
+    fn of(node: &Node, block: u64) -> Blocks {
+        let len = match &node.kind {
+            NodeKind::File(bytes) => bytes.len(),
+            _ => 0,
+        };
+        Blocks { first: len.div_ceil(block), others: BTreeSet::new() }
+    }
+
+    /// A block is written; `true`: it was not the file's before.
+    fn take(&mut self, block: u64) -> bool {
+        block >= self.first && self.others.insert(block)
+    }
+
+    /// Blocks from this one on are given back.
+    fn cut(&mut self, from: u64) {
+        self.first = self.first.min(from);
+        self.others.split_off(&from);
+    }
 }
 
 impl Walk {
     fn begin(before: &Tree, block: u64) -> Walk {
         let log = Log { block, ..Log::default() };
-        let mut walk = Walk { log, position: 0, model: Model::new(before), linked: false };
+        let mut walk = Walk {
+            log,
+            position: 0,
+            model: Model::new(before),
+            linked: false,
+            blocks: HashMap::new(),
+        };
         if before.get(Path::new("")).is_none() {
             walk.made(NodeKind::Folder, 0o755, (0, 0));
         }
@@ -329,22 +365,30 @@ impl Walk {
             return;
         };
         let size = file.map_or(0, |file| self.size(file, op.kind.path().unwrap_or(Path::new(""))));
-        let mut resize = |size, by| self.part(number, Change::Size { inode, size, by });
         match &op.kind {
             OpKind::Write { offset, data, .. } => {
                 let end = offset.saturating_add(data.len() as u64);
                 self.data(number, inode, *offset, data);
                 if size < end {
-                    self.part(number, Change::Size { inode, size: end, by: Resize::Write });
+                    self.resize(number, inode, end, Resize::Write);
                 }
             }
-            OpKind::Truncate { size: new, .. } if *new > size => resize(*new, Resize::Extend),
-            OpKind::Truncate { size: new, .. } => resize(*new, Resize::Cut),
+            OpKind::Truncate { size: new, .. } if *new > size => {
+                self.resize(number, inode, *new, Resize::Extend);
+            }
+            OpKind::Truncate { size: new, .. } => {
+                let left = new.div_ceil(self.log.block);
+                self.blocks(inode).cut(left);
+                self.resize(number, inode, *new, Resize::Cut);
+            }
             OpKind::Allocate { mode: KEEP_SIZE, .. } => {}
             OpKind::Allocate { mode: PLAIN, offset, len, .. } => {
                 let end = offset.saturating_add(*len);
+                let block = self.log.block;
+                // Marked as not written: they read as zeros whatever they held.
+                self.blocks(inode).others.extend(offset / block..end.div_ceil(block));
                 if end > size {
-                    resize(end, Resize::Extend);
+                    self.resize(number, inode, end, Resize::Extend);
                 }
             }
             OpKind::Allocate { mode, offset, len, .. } => {
@@ -368,6 +412,15 @@ impl Walk {
         }
     }
 
+    fn resize(&mut self, op: u32, inode: Inode, size: u64, by: Resize) {
+        self.part(op, Change::Size { inode, size, by });
+    }
+
+    fn blocks(&mut self, inode: Inode) -> &mut Blocks {
+        let (nodes, block) = (&self.log.inodes, self.log.block);
+        self.blocks.entry(inode).or_insert_with(|| Blocks::of(&nodes[inode], block))
+    }
+
     fn subject(&self, kind: &OpKind) -> Option<Inode> {
         self.inode(kind.file(), kind.path()?)
     }
@@ -383,7 +436,9 @@ impl Walk {
             let left = (self.log.block - at % self.log.block) as usize;
             let bytes = data.slice(done..data.len().min(done + left));
             done += bytes.len();
-            self.part(op, Change::Data { inode, offset: at, bytes });
+            let block = at / self.log.block;
+            let fresh = self.blocks(inode).take(block);
+            self.part(op, Change::Data { inode, offset: at, bytes, fresh });
         }
     }
 }

@@ -21,12 +21,16 @@ impl PowerCuts<'_> {
         let place = &self.moments[state.cut].place;
         let place = place.as_ref().map_or("end".to_owned(), ToString::to_string);
         let ids = self.told(state).into_iter().map(|(id, _)| id);
-        [place].into_iter().chain(ids).collect::<Vec<_>>().join("-")
+        let old = state.old.then(|| "old".to_owned());
+        [place].into_iter().chain(ids).chain(old).collect::<Vec<_>>().join("-")
     }
 
     /// What is not on the disk, in words.
     pub fn missing(&self, state: &PowerState) -> Vec<String> {
-        self.told(state).into_iter().map(|(_, words)| words).collect()
+        let old =
+            "where data is missing, the blocks show what they held before, as parts of other files";
+        let old = state.old.then(|| old.to_owned());
+        self.told(state).into_iter().map(|(_, words)| words).chain(old).collect()
     }
 
     /// Why that can be, in words: what is on the disk although what belongs to it is not.
