@@ -77,6 +77,7 @@ impl Tracer<'_> {
 
     /// A process has become another program; its other threads are gone, also the one whose id it takes over.
     pub(super) fn executed(&mut self, stop: Stopped, former: Tid) {
+        self.has_changed();
         let tid = stop.tid();
         let process = self.threads[&tid].process;
         let others: Vec<Tid> = self
@@ -113,6 +114,7 @@ impl Tracer<'_> {
     /// Takes a thread out of all lists; a change that it was in the middle of may have been made in part.
     fn forget(&mut self, tid: Tid) -> Option<Thread> {
         let thread = self.threads.remove(&tid)?;
+        self.has_changed();
         self.queue.retain(|other| *other != tid);
         if self.inside == Some(tid) {
             self.inside = None;

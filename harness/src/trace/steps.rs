@@ -99,6 +99,10 @@ pub(super) struct Gate {
     intent: Intent,
     /// The lock that it is to take, where it would wait for it.
     wants: Option<Lock>,
+    /// The call as it was decoded; none for the end of a process.
+    call: Option<(Entry, Pending)>,
+    /// What [`Steps::changes`] was then.
+    decoded_at: u64,
 }
 
 /// What is known while programs are held before each step.
@@ -112,6 +116,8 @@ pub(super) struct Steps {
     made: Option<(Tid, Intent)>,
     /// What the last step touched.
     last: Option<Touch>,
+    /// Calls that came to their end: what was decoded before one of them is decoded again.
+    changes: u64,
 }
 
 impl Tracer<'_> {
@@ -119,21 +125,24 @@ impl Tracer<'_> {
     pub(super) fn stands_before(
         &mut self,
         stop: Stopped,
-        pending: Option<&Pending>,
+        decoded: Option<Pending>,
         entry: &Entry,
-    ) -> Option<Stopped> {
+    ) -> Option<(Stopped, Option<Pending>)> {
         let tid = stop.tid();
-        let Some(pending) = pending.filter(|_| self.world.steps && !self.killed) else {
-            return Some(stop);
+        let is_step = |pending: &Pending| pending.preview.is_some() || !pending.touches.is_empty();
+        let pending = match decoded {
+            Some(pending) if self.world.steps && !self.killed && is_step(&pending) => pending,
+            decoded => return Some((stop, decoded)),
         };
-        if pending.preview.is_none() && pending.touches.is_empty() {
-            return Some(stop);
-        }
-        let touch = self.touch(self.threads[&tid].process, pending);
+        let touch = self.touch(self.threads[&tid].process, &pending);
         let named = self.named(&touch);
-        let intent = Intent { touch, text: text(pending, entry), named };
+        let intent = Intent { touch, text: text(&pending, entry), named };
         let wants = pending.without_wait.as_ref().and_then(|lock| lock.wants);
-        self.hold(stop, tid, intent, wants)
+        if self.is_free(tid, &intent) {
+            return Some((stop, Some(pending)));
+        }
+        self.hold(stop, intent, wants, Some((*entry, pending)));
+        None
     }
 
     /// The end of a process is a step where it lets locks go, or where others ask whether it lives.
@@ -155,27 +164,34 @@ impl Tracer<'_> {
         let touch = Touch::new(accesses, waits);
         let named = self.named(&touch);
         let intent = Intent { touch, text: "exit".to_owned(), named };
-        self.hold(stop, tid, intent, None)
+        if self.is_free(tid, &intent) {
+            return Some(stop);
+        }
+        self.hold(stop, intent, None, None);
+        None
+    }
+
+    /// It is its turn, or nobody has to wait for one.
+    fn is_free(&mut self, tid: Tid, intent: &Intent) -> bool {
+        if self.steps.admitted == Some(tid) {
+            self.steps.admitted = None;
+            self.steps.made = Some((tid, intent.clone()));
+            return true;
+        }
+        let program = self.threads[&tid].program;
+        !self.director.is_step(program, intent)
     }
 
     fn hold(
         &mut self,
         stop: Stopped,
-        tid: Tid,
         intent: Intent,
         wants: Option<Lock>,
-    ) -> Option<Stopped> {
-        if self.steps.admitted == Some(tid) {
-            self.steps.admitted = None;
-            self.steps.made = Some((tid, intent));
-            return Some(stop);
-        }
-        let program = self.threads[&tid].program;
-        if !self.director.is_step(program, &intent) {
-            return Some(stop);
-        }
-        self.set(tid, State::AtGate(stop, Box::new(Gate { intent, wants })));
-        None
+        call: Option<(Entry, Pending)>,
+    ) {
+        let tid = stop.tid();
+        let decoded_at = self.steps.changes;
+        self.set(tid, State::AtGate(stop, Box::new(Gate { intent, wants, call, decoded_at })));
     }
 
     fn named(&self, touch: &Touch) -> Vec<Named> {
@@ -193,8 +209,14 @@ impl Tracer<'_> {
         touch.accesses().iter().map(named).collect()
     }
 
+    /// A call came to its end: what others are about to do can be something else now.
+    pub(super) fn has_changed(&mut self) {
+        self.steps.changes += 1;
+    }
+
     /// The step of a thread that has made it.
     pub(super) fn has_stepped(&mut self, tid: Tid, result: i64) {
+        self.has_changed();
         let made = self.steps.made.take_if(|(who, _)| *who == tid);
         if let (Some((_, made)), Some(thread)) = (made, self.threads.get(&tid)) {
             let program = thread.program;
@@ -326,11 +348,14 @@ impl Tracer<'_> {
     /// What a step touches can be another file, since others have made steps: it is asked again.
     fn look_again_at_gates(&mut self) {
         let Some(stepped) = self.steps.last.take() else { return };
+        let now = self.steps.changes;
         let affected: Vec<Tid> = self
             .threads
             .iter()
             .filter(|(_, thread)| match &thread.state {
-                State::AtGate(_, gate) => gate.intent.touch.conflicts(&stepped),
+                State::AtGate(_, gate) => {
+                    gate.decoded_at != now && gate.intent.touch.conflicts(&stepped)
+                }
                 _ => false,
             })
             .map(|(tid, _)| *tid)
@@ -359,12 +384,19 @@ impl Tracer<'_> {
             .threads
             .get_mut(&tid)
             .map(|thread| std::mem::replace(&mut thread.state, State::Running));
-        if let Some(State::AtGate(stop, gate)) = state {
-            self.steps.last = Some(gate.intent.touch);
-            self.steps.admitted = Some(tid);
-            self.steps.looks = 0;
-            self.entered(stop);
-            self.steps.admitted = None;
+        let Some(State::AtGate(stop, gate)) = state else { return };
+        self.steps.last = Some(gate.intent.touch.clone());
+        self.steps.looks = 0;
+        match gate.call {
+            Some((entry, pending)) if gate.decoded_at == self.steps.changes => {
+                self.steps.made = Some((tid, gate.intent));
+                self.has_its_turn(stop, pending, &entry);
+            }
+            _ => {
+                self.steps.admitted = Some(tid);
+                self.entered(stop);
+                self.steps.admitted = None;
+            }
         }
     }
 

@@ -98,10 +98,7 @@ impl Tracer<'_> {
             );
         }
         let lost = self.unless_lost();
-        let stop = match self.stands_before(stop, decoded.as_ref(), entry) {
-            Some(stop) => stop,
-            None => return,
-        };
+        let Some((stop, decoded)) = self.stands_before(stop, decoded, entry) else { return };
         match decoded {
             _ if lost == Step::KillAll => self.follow(stop, lost),
             None => {
@@ -110,12 +107,19 @@ impl Tracer<'_> {
                 }
                 self.go(stop, 0)
             }
-            Some(pending) if pending.alone && self.inside.is_some() => self.wait_at_entry(stop),
-            Some(pending) if pending.preview.as_ref().map_or(0, budget::kept) > self.world.room => {
-                let step = self.wrote_too_much();
-                self.follow(stop, step);
-            }
-            Some(pending) => self.let_in(stop, pending, entry),
+            Some(pending) => self.has_its_turn(stop, pending, entry),
+        }
+    }
+
+    /// Lets a call of interest in.
+    pub(super) fn has_its_turn(&mut self, stop: Stopped, pending: Pending, entry: &Entry) {
+        if pending.alone && self.inside.is_some() {
+            self.wait_at_entry(stop);
+        } else if pending.preview.as_ref().map_or(0, budget::kept) > self.world.room {
+            let step = self.wrote_too_much();
+            self.follow(stop, step);
+        } else {
+            self.let_in(stop, pending, entry);
         }
     }
 
@@ -177,6 +181,7 @@ impl Tracer<'_> {
         if self.inside == Some(tid) {
             self.inside = None;
         }
+        self.has_changed();
         let Ok(result) = stop.result() else { return };
         if let Some((address, before)) = pending.restore {
             let _ = stop.poke(address, before);
