@@ -62,6 +62,17 @@ ON_ITS_OWN static void interrupt_itself(void) {
     AND_ON;
 }
 
+static void last_handler(int number) {
+    (void)number;
+    mkdir("trapped", 0755); /* HANDLES-TRAP */
+    _exit(0);
+}
+
+/* Its first instruction is the one that is interrupted. */
+ON_ITS_OWN static void trap(void) {
+    __builtin_trap(); /* TRAPS */
+}
+
 int main(int argc, char **argv) {
     const char *what = argc > 1 ? argv[1] : "save";
     if (!strcmp(what, "unsynced")) {
@@ -79,6 +90,10 @@ int main(int argc, char **argv) {
         for (int i = 0; i < 2; i++) pthread_join(threads[i], NULL);
     } else if (!strcmp(what, "signal")) {
         interrupt_itself();
+    } else if (!strcmp(what, "trap")) {
+        signal(SIGILL, last_handler);
+        signal(SIGTRAP, last_handler);
+        trap(); /* CALLS-TRAP */
     } else if (!strcmp(what, "exec")) {
         OK(mkdir("before", 0755)); /* BEFORE-EXEC */
         OK(execl("/proc/self/exe", argv[0], "after-exec", NULL));

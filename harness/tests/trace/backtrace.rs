@@ -213,6 +213,9 @@ fn threads_handlers_and_new_programs_have_stacks_of_their_own() {
     let way = [at("handler", "HANDLES"), at("interrupt_itself", "INTERRUPTS")];
     assert_eq!(frames(stack)[..2], way, "through the signal: {stack:?}");
     assert!(stack.whole, "{stack:?}");
+    let trace = does(&program, "trap");
+    let way = [at("last_handler", "HANDLES-TRAP"), at("trap", "TRAPS"), at("main", "CALLS-TRAP")];
+    assert_eq!(frames(stack_on(&trace, "trapped"))[..3], way, "where nothing was called");
     let trace = does(&program, "exec");
     assert_eq!(told(stack_on(&trace, "before")), at("main", "BEFORE-EXEC"));
     assert_eq!(told(stack_on(&trace, "after")), at("main", "AFTER-EXEC"));
