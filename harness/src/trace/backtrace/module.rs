@@ -161,7 +161,7 @@ impl Module {
     pub(super) fn bias(&self, mapping: &Mapping) -> Option<u64> {
         let of_page = |load: &&Load| {
             let first = load.offset / PAGE * PAGE;
-            (first..load.offset + load.len).contains(&mapping.offset)
+            (first..load.offset.saturating_add(load.len)).contains(&mapping.offset)
         };
         // A page in which one part ends and the next begins belongs to both: the later one is what is executed there.
         let load = self.loads.iter().rfind(of_page)?;

@@ -5,8 +5,10 @@ use std::sync::Arc;
 
 use crate::recording::CallSite;
 
-/// Where the sources of run times lie that are linked into programs: Rust's library and Go's.
-const RUN_TIME_FOLDERS: &[&str] = &["/rustc/", "/usr/local/go/src/", "/usr/lib/go"];
+/// Where the sources of run times lie that are linked into programs: Rust's library, Go's, and what headers of the system
+/// hold for C++.
+const RUN_TIME_FOLDERS: &[&str] =
+    &["/rustc/", "/usr/local/go/src/", "/usr/lib/go", "/usr/include/"];
 /// The same where a run time is built from a tool chain's sources.
 const RUN_TIME_FOLDER_PARTS: &[&str] = &["/lib/rustlib/src/rust/library/", "/toolchain/src/"];
 
@@ -170,6 +172,9 @@ mod tests {
         let std = site("write_all", Some("/rustc/0123/library/std/src/io/mod.rs"));
         assert_eq!(told(&[library.clone(), own.clone()], &[false, true]), Some(1));
         assert_eq!(told(&[library.clone(), std.clone(), own], &[false, true, true]), Some(2));
+        let header = site("open", Some("/usr/include/c++/12/fstream"));
+        let own = site("save", Some("/home/u/save.cpp"));
+        assert_eq!(told(&[library.clone(), header, own], &[false, true, true]), Some(2));
         assert_eq!(told(&[library.clone(), std], &[false, true]), Some(1), "nothing better");
         assert_eq!(told(&[library], &[false]), Some(0));
         assert_eq!(told(&[], &[]), None);

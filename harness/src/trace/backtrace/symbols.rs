@@ -22,6 +22,7 @@ struct Function {
     address: u64,
     /// 0 where the table does not tell.
     len: u64,
+    /// As it stands there: there are many, and few are told.
     name: String,
 }
 
@@ -133,7 +134,7 @@ fn by_symbol(functions: &[Function], site: CallSite) -> CallSite {
         .filter(|function| function.len == 0 || site.address - function.address < function.len);
     match found {
         Some(function) => CallSite {
-            function: Some(function.name.clone()),
+            function: Some(short(&demangle_auto(Cow::Borrowed(&function.name), None))),
             function_offset: Some(site.address - function.address),
             ..site
         },
@@ -166,9 +167,6 @@ fn functions<'data, R: ReadRef<'data>>(elf: &Elf<'data, R>) -> Vec<Function> {
         rank(one).cmp(&rank(other)).then_with(|| one.name.cmp(&other.name))
     });
     functions.dedup_by_key(|function| function.address);
-    for function in &mut functions {
-        function.name = short(&demangle_auto(Cow::Borrowed(&function.name), None));
-    }
     functions
 }
 
@@ -179,7 +177,8 @@ fn debug_sections<'data, R: ReadRef<'data>>(
     let sizes = elf
         .sections()
         .filter(|section| section.name_bytes().is_ok_and(|name| name.starts_with(b".debug_")));
-    let fits = sizes.map(|section| section.size()).sum::<u64>() <= DEBUG_BYTES_MAX;
+    let all = sizes.fold(0, |all: u64, section| all.saturating_add(section.size()));
+    let fits = all <= DEBUG_BYTES_MAX;
     let section = |id: gimli::SectionId| -> Result<Cow<'data, [u8]>, gimli::Error> {
         let section = elf.section_by_name(id.name()).filter(|_| fits);
         Ok(section.and_then(|it| section_bytes(&it, DEBUG_BYTES_MAX)).unwrap_or_default())
