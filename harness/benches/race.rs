@@ -58,7 +58,8 @@ fn program(argument: &str) -> Program {
 
 fn options(detail: Detail) -> Options {
     let pin = nix::sched::sched_getcpu().ok();
-    Options { time_limit: Duration::from_secs(60), detail, budget: Budget::default(), pin }
+    let (time_limit, budget) = (Duration::from_secs(60), Budget::default());
+    Options { time_limit, detail, budget, pin, backtrace: false }
 }
 
 /// Runs programs in a new folder with a state of 5; how long that took, without making the folder.

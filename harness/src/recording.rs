@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+mod calls;
 mod format;
 mod header;
 mod owners;
@@ -11,6 +12,7 @@ mod read;
 mod spool;
 mod write;
 
+pub use calls::{CallSite, Calls, FRAMES_MAX, Stack};
 pub use format::FORMAT_VERSION;
 pub use header::Header;
 pub use read::{ReadError, Recorded, read, read_from};
@@ -42,6 +44,8 @@ pub struct Trace {
     pub ends: Vec<End>,
     /// What was not seen.
     pub gaps: Vec<Gap>,
+    /// From where the ops were made, where that was asked for.
+    pub calls: Calls,
     /// The whole run.
     pub elapsed: Duration,
 }

@@ -7,6 +7,8 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+#[path = "check/calls.rs"]
+mod calls;
 #[path = "check/marks.rs"]
 mod marks;
 #[path = "check/processes.rs"]

@@ -6,6 +6,7 @@
 mod recording {
     mod another_machine;
     mod bytes;
+    mod calls;
     mod command;
     mod damaged;
     pub(crate) mod property;

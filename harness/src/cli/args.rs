@@ -154,6 +154,10 @@ pub struct CheckArgs {
     /// The program may use the network
     #[arg(long)]
     pub network: bool,
+    /// Tell from where in the program its operations were made: the line of the source, or the function, by the program's unwind tables or
+    /// frame pointers and its symbols
+    #[arg(long, conflicts_with = "recording")]
+    pub backtrace: bool,
     /// Only the case of this id
     #[arg(long, value_name = "ID")]
     pub case: Option<String>,
@@ -375,6 +379,9 @@ pub struct RunArgs {
     /// Make every kill for real, in a run of its own, instead of deriving it from one recording
     #[arg(long)]
     pub live: bool,
+    /// Tell from where in a program its operations were made (see `crashlab check --help`)
+    #[arg(long)]
+    pub backtrace: bool,
     /// How it is done and told.
     #[command(flatten)]
     pub report: ReportArgs,
@@ -504,6 +511,10 @@ pub struct RecordArgs {
     /// Print reads of the watched files too
     #[arg(long)]
     pub reads: bool,
+    /// Tell from where in the program its operations were made: the line of the source, or the function, by the program's unwind tables or
+    /// frame pointers and its symbols
+    #[arg(long)]
+    pub backtrace: bool,
     /// Seconds that the run of a program may take [default: 10]
     #[arg(long, value_name = "SECONDS", conflicts_with = "scenario", value_parser = clap::value_parser!(u64).range(1..=3600))]
     pub time_limit: Option<u64>,
@@ -554,6 +565,9 @@ pub struct ReplayArgs {
     /// Make a kill for real, in a run of its own, instead of deriving it from the recording
     #[arg(long)]
     pub live: bool,
+    /// Tell from where in the program its operations were made; a recording tells what it holds of that
+    #[arg(long, conflicts_with = "recording")]
+    pub backtrace: bool,
 }
 
 /// `crashlab damage`.

@@ -173,6 +173,7 @@ fn settings(args: &CheckArgs) -> Settings {
     let settings = Settings::default();
     Settings {
         jobs: args.report.jobs(),
+        backtrace: args.backtrace,
         confirm: args.confirm.unwrap_or(settings.confirm),
         ..settings
     }
@@ -252,6 +253,9 @@ fn replay(args: &CheckArgs) -> String {
     }
     if args.network {
         words.push("--network".to_owned());
+    }
+    if args.backtrace {
+        words.push("--backtrace".to_owned());
     }
     words.push("--case {case}".to_owned());
     if args.recording.is_none() {

@@ -24,6 +24,8 @@ pub struct RunPlan {
     pub pin: bool,
     /// Make every kill for real.
     pub live: bool,
+    /// Tell from where the ops were made.
+    pub backtrace: bool,
     /// Keep the work folder of each finding here.
     pub keep: Option<PathBuf>,
 }
@@ -46,6 +48,8 @@ pub struct RecordPlan {
     pub json: bool,
     /// Print reads too.
     pub reads: bool,
+    /// Tell from where the ops were made.
+    pub backtrace: bool,
     /// Keep the recording here.
     pub keep: Option<PathBuf>,
 }
@@ -63,6 +67,8 @@ pub struct ReplayPlan {
     pub build: bool,
     /// Make a kill for real.
     pub live: bool,
+    /// Tell from where the ops were made.
+    pub backtrace: bool,
     /// Open a shell in the work folder.
     pub shell: bool,
 }
@@ -111,6 +117,7 @@ pub fn run(args: &RunArgs) -> Result<RunPlan, PlanError> {
         build: !args.no_build,
         pin: !args.no_pin,
         live: args.live,
+        backtrace: args.backtrace,
         keep: args.report.keep.clone(),
     })
 }
@@ -130,7 +137,8 @@ pub fn record(args: &RecordArgs) -> Result<RecordPlan, PlanError> {
         Some(path) => one(path)?,
         None => super::recording::to_record(args).map_err(PlanError::Arguments)?,
     };
-    Ok(RecordPlan { scenario, json: args.json, reads: args.reads, keep: args.output.clone() })
+    let RecordArgs { json, reads, backtrace, .. } = *args;
+    Ok(RecordPlan { scenario, json, reads, backtrace, keep: args.output.clone() })
 }
 
 /// # Errors
@@ -157,6 +165,7 @@ pub fn replay(args: &ReplayArgs) -> Result<ReplayPlan, PlanError> {
         keep: args.keep.clone(),
         build: !args.no_build,
         live: args.live,
+        backtrace: args.backtrace,
         shell: args.shell,
     })
 }

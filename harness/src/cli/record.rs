@@ -6,9 +6,10 @@ use super::plan::RecordPlan;
 use super::recording::{is_read, must_be_new};
 use super::{Code, Output, output};
 use crate::op::Event;
-use crate::recording::Recording;
+use crate::recording::{Calls, Recording};
+use crate::report::stack;
 use crate::run::{LabError, Settings, Stage, build, keep_recording};
-use crate::trace::describe;
+use crate::trace::describe_call;
 use crate::tree::unaccounted;
 
 /// Records the subject and prints what it did, an event a line.
@@ -42,7 +43,7 @@ fn heading(plan: &RecordPlan, number: usize, text: &str, out: &mut Output<'_>) {
 }
 
 fn recordings(plan: &RecordPlan) -> Result<Vec<Recording>, LabError> {
-    let settings = Settings::default();
+    let settings = Settings { backtrace: plan.backtrace, ..Settings::default() };
     if let Some(file) = &plan.keep {
         must_be_new(file).map_err(LabError::Scenario)?;
     }
@@ -55,12 +56,22 @@ fn recordings(plan: &RecordPlan) -> Result<Vec<Recording>, LabError> {
     Ok(vec![stage.record(&before, plan.reads)?])
 }
 
+/// An event as JSON, an op with its stack, where that is known.
+fn as_json(event: &Event, calls: &Calls) -> serde_json::Value {
+    let mut told = serde_json::json!(event);
+    if let Some(of) = event.op().and_then(|op| calls.stack(op.number)) {
+        told["stack"] = stack(of);
+    }
+    told
+}
+
 fn print(plan: &RecordPlan, recording: &Recording, out: &mut Output<'_>) -> Code {
     let told = |event: &&Event| plan.reads || !is_read(event);
     for event in recording.trace.events.iter().filter(told) {
+        let calls = &recording.trace.calls;
         match plan.json {
-            true => out.line(&serde_json::json!(event).to_string()),
-            false => out.line(&describe(event)),
+            true => out.line(&as_json(event, calls).to_string()),
+            false => out.line(&describe_call(event, calls)),
         }
     }
     // Before all else: a gap can be why the run ended as it did.

@@ -12,11 +12,11 @@ use crate::fault::crash_state::crash_states;
 use crate::fault::kill::points;
 use crate::judge::State;
 use crate::op::Event;
-use crate::recording::{self, Recorded, Recording};
+use crate::recording::{self, Calls, Recorded, Recording};
 use crate::report::keep_trees;
 use crate::run::{self, Plan, ScenarioResult, Settings, Source, is_telling};
 use crate::scenario::{CommandLine, FaultKind, KillPoint, Scenario};
-use crate::trace::describe;
+use crate::trace::describe_call;
 use crate::tree::{Tree, difference};
 use crate::watched::Watched;
 use crate::wrap::shell_word;
@@ -220,7 +220,7 @@ fn show_state(
     let state = state.ok_or_else(|| format!("`{id}`: the recording has no such place"))?;
     let state = state.map_err(|misfit| format!("{}: {misfit}", file.display()))?;
     out.line(&format!("{id}: the last of what the program did before:"));
-    tell_events(&events[..state.events], out);
+    tell_events(&events[..state.events], &run.trace.calls, out);
     tell_difference(&run.before, &state.tree, out);
     if let Some(folder) = &plan.keep {
         let trees = [Some(&run.before), Some(&state.tree), None];
@@ -236,9 +236,9 @@ fn show_state(
     Ok(Code::Held)
 }
 
-fn tell_events(events: &[Event], out: &mut Output<'_>) {
+fn tell_events(events: &[Event], calls: &Calls, out: &mut Output<'_>) {
     let telling = events.iter().filter(|event| is_telling(event) && !is_read(event));
-    let lines: Vec<String> = telling.map(describe).collect();
+    let lines: Vec<String> = telling.map(|event| describe_call(event, calls)).collect();
     let from = lines.len().saturating_sub(EVENTS_TOLD);
     lines[from..].iter().for_each(|line| out.line(&format!("    {line}")));
 }

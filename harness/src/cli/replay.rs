@@ -13,7 +13,12 @@ use crate::scenario::{FaultKind, Scenario};
 /// Runs the case and prints all that is known of it.
 pub(super) fn replay(plan: &ReplayPlan, scenario: &Scenario, out: &mut Output<'_>) -> Code {
     super::interrupt::watch();
-    let settings = Settings { build: plan.build, live: plan.live, ..Settings::default() };
+    let settings = Settings {
+        build: plan.build,
+        live: plan.live,
+        backtrace: plan.backtrace,
+        ..Settings::default()
+    };
     // A kill of a recovery is known by the kill before it.
     let wanted = match plan.case.contains('/') && plan.case.starts_with("kill@") {
         true => Plan::All,

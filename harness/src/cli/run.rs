@@ -21,6 +21,7 @@ pub(super) fn run(plan: &RunPlan, output: &mut Output<'_>) -> Code {
         jobs: plan.jobs,
         pin: plan.pin,
         live: plan.live,
+        backtrace: plan.backtrace,
         build: plan.build,
         build_output: std::io::stderr().is_terminal(),
         ..Settings::default()

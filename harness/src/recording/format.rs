@@ -5,8 +5,11 @@ use serde::{Deserialize, Serialize};
 use crate::op::Event;
 use crate::op::path;
 
-/// The version of the format that this lab writes, and the only one that it reads.
-pub const FORMAT_VERSION: u32 = 1;
+/// The newest version of the format: it can hold call sites. The lab reads this one and those before.
+pub const FORMAT_VERSION: u32 = 2;
+
+/// The first version, which holds no call sites. It is what is written where there are none, for labs that know no other.
+pub(super) const WITHOUT_CALLS: u32 = 1;
 
 /// What the first line begins with; a number and a line feed follow.
 pub(super) const FIRST_WORDS: &str = "crashlab recording ";
@@ -14,9 +17,9 @@ pub(super) const FIRST_WORDS: &str = "crashlab recording ";
 /// The first line, in bytes, is no longer than this.
 pub(super) const FIRST_LINE_MAX: u64 = 64;
 
-/// The whole first line.
-pub(super) fn first_line() -> String {
-    format!("{FIRST_WORDS}{FORMAT_VERSION}\n")
+/// The whole first line of a file of this version.
+pub(super) fn first_line(version: u32) -> String {
+    format!("{FIRST_WORDS}{version}\n")
 }
 
 /// What a frame is.
@@ -32,6 +35,10 @@ pub(super) enum Kind {
     Before,
     /// An event of the run.
     Event,
+    /// A call site of the run, for stacks to point at. From version 2 on.
+    Site,
+    /// A stack of the run, and the ops that were made with it. From version 2 on.
+    Stack,
     /// A gap of the run.
     Gap,
     /// How a program of the run ended.
@@ -45,12 +52,14 @@ pub(super) enum Kind {
 }
 
 impl Kind {
-    const ALL: [Kind; 10] = [
+    const ALL: [Kind; 12] = [
         Kind::Header,
         Kind::Bytes,
         Kind::Run,
         Kind::Before,
         Kind::Event,
+        Kind::Site,
+        Kind::Stack,
         Kind::Gap,
         Kind::End,
         Kind::After,
@@ -66,6 +75,8 @@ impl Kind {
             Kind::Run => b"run ",
             Kind::Before => b"befo",
             Kind::Event => b"evnt",
+            Kind::Site => b"site",
+            Kind::Stack => b"stck",
             Kind::Gap => b"gap ",
             Kind::End => b"end ",
             Kind::After => b"aftr",
@@ -74,9 +85,17 @@ impl Kind {
         }
     }
 
-    /// The kind of frame that begins so.
-    pub(super) fn of(tag: [u8; 4]) -> Option<Kind> {
-        Kind::ALL.into_iter().find(|kind| kind.tag() == tag)
+    /// The kind of frame that begins so in a file of this version.
+    pub(super) fn of(tag: [u8; 4], version: u32) -> Option<Kind> {
+        Kind::ALL.into_iter().find(|kind| kind.tag() == tag && kind.since() <= version)
+    }
+
+    /// The first version that has such frames.
+    fn since(self) -> u32 {
+        match self {
+            Kind::Site | Kind::Stack => 2,
+            _ => 1,
+        }
     }
 }
 
@@ -159,6 +178,19 @@ pub(super) struct EventLine<E> {
 }
 
 pub(super) type OwnEventLine = EventLine<Event>;
+
+/// A stack, from the call outwards, and the ops that were made with it.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct StackLine {
+    /// The call sites, by their order in the run, from 0.
+    pub(super) sites: Vec<usize>,
+    /// Which of these is to be told, from 0.
+    pub(super) told: Option<usize>,
+    pub(super) whole: bool,
+    /// The numbers of the ops.
+    pub(super) ops: Vec<u32>,
+}
 
 /// An entry of a tree.
 #[derive(Debug, Serialize, Deserialize)]

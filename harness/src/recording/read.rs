@@ -5,15 +5,17 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde::de::DeserializeOwned;
 
 use super::format::{
     self, DoneLine, EndLine, FIRST_LINE_MAX, FIRST_WORDS, FORMAT_VERSION, HEAD_BYTES, Kind,
-    NodeKindLine, NodeLine, OwnEventLine, Place, RunLine, SUM_BYTES, Sum, TEXT_MAX, WholeLine,
+    NodeKindLine, NodeLine, OwnEventLine, Place, RunLine, SUM_BYTES, StackLine, Sum, TEXT_MAX,
+    WholeLine,
 };
-use super::{Gap, Header, Recording, Spool, Trace};
+use super::{CallSite, Calls, Gap, Header, Recording, Spool, Stack, Trace};
 use crate::op::{Data, Event, What};
 use crate::subject::End;
 use crate::tree::{FileBytes, Node, NodeKind, TooLong, Tree};
@@ -101,6 +103,7 @@ pub fn read_from(from: impl Read, path: &Path) -> Result<Recorded, ReadError> {
     let mut reader = Reader {
         from: BufReader::new(from),
         at: 0,
+        version: FORMAT_VERSION,
         sum: None,
         spool: Spool::default(),
         pieces: BTreeMap::new(),
@@ -118,6 +121,8 @@ struct Reader<R> {
     from: BufReader<R>,
     /// The place of the next byte.
     at: u64,
+    /// Of the format.
+    version: u32,
     sum: Option<Sum>,
     spool: Spool,
     /// The frames of bytes so far, by the place of their first.
@@ -193,11 +198,14 @@ impl<R: Read> Reader<R> {
         let no_recording =
             || Wrong { what: "this is no recording of crashlab".into(), remedy: RECORD_AGAIN };
         let text = std::str::from_utf8(&line).map_err(|_| no_recording())?;
-        if text == format::first_line() {
+        let known = (1..=FORMAT_VERSION).find(|version| text == format::first_line(*version));
+        if let Some(version) = known {
+            self.version = version;
             self.sum = Some(Sum::begin(text));
             return Ok(());
         }
-        if !text.is_empty() && format::first_line().starts_with(text) {
+        let is_cut = |version| format::first_line(version).starts_with(text);
+        if !text.is_empty() && (1..=FORMAT_VERSION).any(is_cut) {
             return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into());
         }
         let version = text.strip_prefix(FIRST_WORDS).and_then(|rest| rest.strip_suffix('\n'));
@@ -205,7 +213,7 @@ impl<R: Read> Reader<R> {
             None | Some("") => Err(no_recording()),
             Some(version) => Err(Wrong {
                 what: format!(
-                    "its format is of version {version}, and this crashlab reads version {FORMAT_VERSION}"
+                    "its format is of version {version}, and this crashlab reads the versions up to {FORMAT_VERSION}"
                 ),
                 remedy: OTHER_LAB,
             }),
@@ -218,7 +226,7 @@ impl<R: Read> Reader<R> {
         }
         let head: [u8; HEAD_BYTES] = self.array()?;
         let [a, b, c, d, len @ ..] = head;
-        let kind = match Kind::of([a, b, c, d]) {
+        let kind = match Kind::of([a, b, c, d], self.version) {
             Some(kind) => kind,
             None if head == [0; HEAD_BYTES] => {
                 return Err(Wrong::unfinished(
@@ -321,10 +329,12 @@ impl<R: Read> Reader<R> {
                 Kind::Bytes => continue,
                 Kind::Before => 0,
                 Kind::Event => 1,
-                Kind::Gap => 2,
-                Kind::End => 3,
-                Kind::After => 4,
-                Kind::Done => 5,
+                Kind::Site => 2,
+                Kind::Stack => 3,
+                Kind::Gap => 4,
+                Kind::End => 5,
+                Kind::After => 6,
+                Kind::Done => 7,
                 kind => return Err(out_of_place(kind)),
             };
             if order < phase {
@@ -335,6 +345,8 @@ impl<R: Read> Reader<R> {
                 Kind::Before => run.before.push(self.node(frame.line()?)?),
                 Kind::After => run.after.push(self.node(frame.line()?)?),
                 Kind::Event => run.event(self.event(frame.line()?)?)?,
+                Kind::Site => run.sites.push(Arc::new(frame.line::<CallSite>()?)),
+                Kind::Stack => run.stack(frame.line()?)?,
                 Kind::Gap => run.gaps.push(frame.line::<Gap>()?),
                 Kind::End => run.ends.push(self.end(frame.line()?)?),
                 _ => return run.done(frame.line()?),
@@ -408,6 +420,8 @@ struct Run {
     before: Vec<Entry>,
     events: Vec<Event>,
     ops: u32,
+    sites: Vec<Arc<CallSite>>,
+    calls: Calls,
     gaps: Vec<Gap>,
     ends: Vec<End>,
     after: Vec<Entry>,
@@ -425,13 +439,29 @@ impl Run {
         Ok(())
     }
 
+    fn stack(&mut self, line: StackLine) -> Result<(), Wrong> {
+        let StackLine { sites, told, whole, ops } = line;
+        let site = |place: &usize| self.sites.get(*place).cloned();
+        let sites: Option<Vec<_>> = sites.iter().map(site).collect();
+        let sites = sites.ok_or_else(|| Wrong::damaged("a stack has a call site that is none"))?;
+        if told.is_some_and(|told| told >= sites.len()) {
+            return Err(Wrong::damaged("a stack tells a call site that it does not have"));
+        }
+        let is_free = |op: &u32| (1..=self.ops).contains(op) && self.calls.stack(*op).is_none();
+        if !ops.iter().all(is_free) {
+            return Err(Wrong::damaged("a stack is of an op that is not there, or has another"));
+        }
+        self.calls.add(Stack { sites, told, whole }, ops);
+        Ok(())
+    }
+
     fn done(self, line: DoneLine) -> Result<Recording, Wrong> {
-        let Run { before, events, gaps, ends, after, .. } = self;
+        let Run { before, events, calls, gaps, ends, after, .. } = self;
         if ends.is_empty() {
             return Err(Wrong::damaged("nothing tells how the run ended"));
         }
         let elapsed = Duration::from_nanos(line.elapsed_ns);
-        let trace = Trace { events, ends, gaps, elapsed };
+        let trace = Trace { events, ends, gaps, calls, elapsed };
         Ok(Recording { before: tree(before)?, trace, after: tree(after)? })
     }
 }

@@ -176,9 +176,9 @@ impl Out {
         Out { file, written: 0, buffer: Vec::new(), sum, windows: Vec::new() }
     }
 
-    /// Begins a recording in an empty file that nobody else writes or cuts.
-    pub(super) fn kept(file: File) -> Out {
-        let first = format::first_line();
+    /// Begins a recording of this version in an empty file that nobody else writes or cuts.
+    pub(super) fn kept(file: File, version: u32) -> Out {
+        let first = format::first_line(version);
         let mut out = Out::new(file, Some(Sum::begin(&first)));
         out.buffer.extend_from_slice(first.as_bytes());
         out

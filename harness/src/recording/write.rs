@@ -1,14 +1,18 @@
 //! Writing a recording, while what it tells of goes on.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::fs::OpenOptions;
 use std::io;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-use super::format::{DoneLine, EndLine, Kind, NodeKindLine, NodeLine, Place, RunLine, WholeLine};
+use super::format::{
+    DoneLine, EndLine, FORMAT_VERSION, Kind, NodeKindLine, NodeLine, Place, RunLine, StackLine,
+    WITHOUT_CALLS, WholeLine,
+};
 use super::spool::{Out, Spool};
-use super::{Header, Trace};
+use super::{Calls, Header, Trace};
 use crate::op::Data;
 use crate::tree::{Node, NodeKind, Tree};
 
@@ -33,6 +37,8 @@ pub struct Recorder {
     spool: Spool,
     /// Contents of files that it holds already, by their hash.
     known: HashMap<[u8; 32], Place>,
+    /// The file can hold call sites.
+    holds_calls: bool,
     runs: usize,
     /// A run has begun and not ended.
     in_run: bool,
@@ -50,12 +56,25 @@ impl Drop for Recorder {
 }
 
 impl Recorder {
-    /// Begins a recording in a new file, which only its owner may read.
+    /// Begins a recording in a new file, which only its owner may read. Call sites are left out.
     ///
     /// # Errors
     ///
     /// [`WriteError`], also where there is a file of this name.
     pub fn create(path: &Path) -> Result<Recorder, WriteError> {
+        Recorder::begun(path, false)
+    }
+
+    /// As [`create`](Self::create), with call sites, where runs have them.
+    ///
+    /// # Errors
+    ///
+    /// As [`create`](Self::create).
+    pub fn create_with_calls(path: &Path) -> Result<Recorder, WriteError> {
+        Recorder::begun(path, true)
+    }
+
+    fn begun(path: &Path, holds_calls: bool) -> Result<Recorder, WriteError> {
         let made =
             OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(path);
         let file = made.map_err(|source| {
@@ -68,11 +87,13 @@ impl Recorder {
             };
             WriteError { path: path.to_owned(), source }
         })?;
-        let spool = Spool::with(Some(Out::kept(file)));
+        let version = if holds_calls { FORMAT_VERSION } else { WITHOUT_CALLS };
+        let spool = Spool::with(Some(Out::kept(file, version)));
         Ok(Recorder {
             path: path.to_owned(),
             spool,
             known: HashMap::new(),
+            holds_calls,
             runs: 0,
             in_run: false,
             is_whole: false,
@@ -110,7 +131,11 @@ impl Recorder {
     ///
     /// [`WriteError`], also for what failed while the run went on.
     pub fn end(&mut self, trace: &Trace, after: &Tree) -> Result<(), WriteError> {
+        let holds_calls = self.holds_calls;
         self.written(|known, out| {
+            if holds_calls {
+                calls(out, &trace.calls)?;
+            }
             for gap in &trace.gaps {
                 out.line(Kind::Gap, gap)?;
             }
@@ -172,6 +197,26 @@ impl Recorder {
 
 fn nanoseconds(time: std::time::Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// Every call site once, and then the stacks.
+fn calls(out: &mut Out, calls: &Calls) -> io::Result<()> {
+    let stacks = calls.by_stack();
+    let mut places = HashMap::new();
+    for site in stacks.iter().flat_map(|(stack, _)| &stack.sites) {
+        let next = places.len();
+        if let Entry::Vacant(free) = places.entry(site.as_ref()) {
+            free.insert(next);
+            out.line(Kind::Site, site.as_ref())?;
+        }
+    }
+    for (stack, ops) in stacks {
+        let place = |site: &std::sync::Arc<super::CallSite>| places.get(site.as_ref()).copied();
+        let sites = stack.sites.iter().filter_map(place).collect();
+        let line = StackLine { sites, told: stack.told, whole: stack.whole, ops };
+        out.line(Kind::Stack, &line)?;
+    }
+    Ok(())
 }
 
 /// Every entry, in the order of the paths.

@@ -7,7 +7,7 @@ use std::path::Path;
 use super::contents;
 use super::disks::tell_disks;
 use crate::judge::{Grade, Word, shape};
-use crate::run::{Case, Cause, Evidence, FaultResult, Repaired, ScenarioResult};
+use crate::run::{Called, Case, Cause, Evidence, FaultResult, Repaired, ScenarioResult};
 use crate::tree::difference;
 use crate::wrap::{COLUMNS, counted, shell_word, wrapped};
 
@@ -136,12 +136,22 @@ fn tell(group: &Group<'_>, replay: &str, whole: bool) -> String {
     }
     if whole {
         text += &wrapped("    ", &first.verdict.why, COLUMNS);
+        calls(&mut text, &first.evidence);
         evidence(&mut text, first);
     } else {
         text += "    as above\n";
     }
     _ = writeln!(text, "    replay: {}", replay.replace("{case}", &shell_word(&first.id)));
     text
+}
+
+/// From where the ops were made that the case hangs on.
+fn calls(text: &mut String, evidence: &Evidence) {
+    for Called { op, what, stack } in &evidence.calls {
+        if let Some(site) = stack.site() {
+            _ = writeln!(text, "    op {op} ({what}) {site}");
+        }
+    }
 }
 
 /// A case's id without the signs by which the steps of its schedule are known again: they are for the line that replays it.

@@ -6,7 +6,8 @@ use serde_json::{Value, json};
 
 use super::summary::{Strictness, Summary};
 use super::{Event, Reporter};
-use crate::run::{Case, DiskResult, FaultResult, LabError, Repaired, ScenarioResult};
+use crate::recording::Stack;
+use crate::run::{Called, Case, DiskResult, FaultResult, LabError, Repaired, ScenarioResult};
 
 /// Prints JSON Lines.
 #[derive(Debug)]
@@ -113,11 +114,27 @@ fn disk(disk: &DiskResult) -> Value {
     })
 }
 
+fn called(call: &Called) -> Value {
+    json!({ "op": call.op, "what": call.what, "stack": stack(&call.stack) })
+}
+
+/// A stack: its call site that is told (in words, and by its place among the frames, from 0), whether it was followed to its
+/// outermost frame, and all frames from the call outwards.
+pub(crate) fn stack(stack: &Stack) -> Value {
+    let frames: Vec<Value> = stack.sites.iter().map(|site| json!(**site)).collect();
+    json!({
+        "at": stack.site().map(ToString::to_string),
+        "told": stack.told,
+        "whole": stack.whole,
+        "frames": frames,
+    })
+}
+
 fn fault(fault: &FaultResult) -> Value {
     let case = |case: &Case| {
         let warnings: Vec<Value> =
             case.warnings.iter().map(|(word, what)| json!({"word": word, "what": what})).collect();
-        json!({
+        let mut told = json!({
             "id": case.id,
             "verdict": case.verdict.word,
             "grade": case.verdict.grade,
@@ -127,7 +144,11 @@ fn fault(fault: &FaultResult) -> Value {
             "before": case.evidence.cause.as_ref().and_then(|cause| cause.before.as_deref()),
             "expected": !fault.is_unexpected(case),
             "warnings": warnings,
-        })
+        });
+        if !case.evidence.calls.is_empty() {
+            told["calls"] = case.evidence.calls.iter().map(called).collect();
+        }
+        told
     };
     json!({
         "kind": fault.kind,

@@ -11,6 +11,7 @@ mod terminal;
 
 pub use finding::{tell_case, tell_result};
 pub use json::Json;
+pub(crate) use json::stack;
 pub use keep::{Keep, keep_case};
 pub(crate) use keep::{crashed_folder, keep_trees};
 pub use summary::{Strictness, Summary};

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::judge::{Image, Verdict, Word};
+use crate::recording::Stack;
 use crate::tree::Tree;
 
 /// A judged case.
@@ -33,6 +34,8 @@ pub struct Evidence {
     pub ops_after: Vec<String>,
     /// Where in the log the crash point lies.
     pub cause: Option<Cause>,
+    /// From where those ops were made that the case hangs on, where call stacks were taken.
+    pub calls: Vec<Called>,
     /// The state files around the crash point.
     pub around: Option<Around>,
     /// Of a race, the schedule: a column for each program.
@@ -52,6 +55,17 @@ pub struct Cause {
     pub after: Option<String>,
     /// The op before which, or in which, it lies: the next that changes something.
     pub before: Option<String>,
+}
+
+/// An op, and from where it was made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Called {
+    /// Its number.
+    pub op: u32,
+    /// What it was, in words: `rename s.json`.
+    pub what: String,
+    /// The stack at it.
+    pub stack: Arc<Stack>,
 }
 
 /// The state files around a crash point.

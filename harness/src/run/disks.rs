@@ -7,7 +7,7 @@ use super::LabError;
 use super::cases::Case;
 use super::kill::{Ground, Killed};
 use super::power::{Found, PowerCut, Wanted, found};
-use crate::fault::power::{DiskModel, PowerState, Share};
+use crate::fault::power::{DiskModel, PowerState, Repair, Share};
 use crate::judge::{Grade, Word};
 
 /// What power cuts came to on one disk.
@@ -95,7 +95,14 @@ impl Ground<'_> {
         let cuts = self.cuts(run, model)?;
         let is_bad = |state: &PowerState| bad.contains(&found(run, state));
         Ok(match cuts.repair(is_bad, wanted.budget(&cuts)) {
-            Some(repairs) => Repaired::By(repairs.iter().map(ToString::to_string).collect()),
+            Some(repairs) => {
+                let calls = &run.trace().calls;
+                let told = |repair: &Repair| match calls.site(repair.after) {
+                    Some(site) => format!("{repair}, made {site}"),
+                    None => repair.to_string(),
+                };
+                Repaired::By(repairs.iter().map(told).collect())
+            }
             None => Repaired::ByNoSync,
         })
     }

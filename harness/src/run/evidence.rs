@@ -1,12 +1,13 @@
 //! What a person needs to see of a kill: the ops around it, and the state files before, after and as they were found.
 
-use super::cases::{Around, Cause, Evidence, said};
+use super::cases::{Around, Called, Cause, Evidence, said};
 use super::kill::{Ground, Killed};
 use super::process::called;
 use crate::judge::shape;
 use crate::op::{Event, Op, What};
+use crate::recording::Calls;
 use crate::scenario::KillPoint;
-use crate::trace::describe;
+use crate::trace::describe_call;
 
 /// How many events before and after the crash point are told.
 const EVENTS_TOLD: usize = 6;
@@ -15,9 +16,11 @@ const EVENTS_TOLD_AFTER: usize = 3;
 
 impl Killed {
     pub(super) fn evidence(&self, ground: &Ground<'_>) -> Evidence {
-        let (done, rest) = (&self.trace.events[..self.at], self.rest(ground));
+        let done = &self.trace.events[..self.at];
+        let (rest, calls_of_rest) = self.rest(ground);
+        let own = &self.trace.calls;
         let told = done.iter().rev().filter(|event| is_telling(event)).take(EVENTS_TOLD);
-        let mut ops: Vec<String> = told.map(describe).collect();
+        let mut ops: Vec<String> = told.map(|event| describe_call(event, own)).collect();
         ops.reverse();
         let after = rest.iter().filter(|event| is_telling(event)).take(match self.point {
             // They happened.
@@ -30,8 +33,9 @@ impl Killed {
             crashed: Some(self.left.clone()),
             ended: outcome.map(|outcome| outcome.end.clone()),
             ops,
-            ops_after: after.map(describe).collect(),
+            ops_after: after.map(|event| describe_call(event, calls_of_rest)).collect(),
             cause: Some(self.cause(ground, done, rest)),
+            calls: self.calls([(done, own), (rest, calls_of_rest)]),
             around: self.around(),
             schedule: Vec::new(),
             said: outcome.map(|outcome| said(&outcome.finish)).unwrap_or_default(),
@@ -39,17 +43,45 @@ impl Killed {
     }
 
     /// What came after the kill, or would have come. A run that was really killed whole has nothing more: then the
-    /// recording tells.
-    fn rest<'a>(&'a self, ground: &'a Ground<'_>) -> &'a [Event] {
+    /// recording tells. With it the call sites of that run.
+    fn rest<'a>(&'a self, ground: &'a Ground<'_>) -> (&'a [Event], &'a Calls) {
         let own = &self.trace.events[self.at..];
         if !own.is_empty() || self.of_recovery || matches!(self.point, KillPoint::Process(..)) {
-            return own;
+            return (own, &self.trace.calls);
         }
         let last = self.trace.ops().last().map_or(0, |op| op.number);
         let recorded = &ground.recording.trace.events;
         let done =
             recorded.iter().rposition(|event| event.op().is_some_and(|op| op.number <= last));
-        &recorded[done.map_or(0, |position| position + 1)..]
+        let rest = &recorded[done.map_or(0, |position| position + 1)..];
+        (rest, &ground.recording.trace.calls)
+    }
+
+    /// From where the ops were made that it hangs on: of a kill the next one that changes something, or the one that it fell
+    /// into; of one process's death the last before it; of a power cut what is not on the disk, and what is although.
+    fn calls(&self, runs: [(&[Event], &Calls); 2]) -> Vec<Called> {
+        if runs.iter().all(|(_, calls)| calls.is_empty()) {
+            return Vec::new();
+        }
+        let [(done, _), (rest, _)] = runs;
+        let last = || done.iter().filter_map(Event::op).next_back().map(|op| op.number);
+        let next = || {
+            let op = rest.iter().filter_map(Event::op).find(|op| op.kind.changes());
+            op.map(|op| op.number)
+        };
+        let numbers: Vec<u32> = match (&self.power, &self.point) {
+            (Some(power), _) => power.ops.clone(),
+            (None, KillPoint::Inside(..) | KillPoint::Process(..)) => last().into_iter().collect(),
+            (None, _) => next().into_iter().collect(),
+        };
+        let called = |number: u32| {
+            runs.iter().find_map(|(events, calls)| {
+                let op = events.iter().filter_map(Event::op).find(|op| op.number == number)?;
+                let stack = calls.stack(number)?.clone();
+                Some(Called { op: number, what: named(op), stack })
+            })
+        };
+        numbers.into_iter().filter_map(called).collect()
     }
 
     fn cause(&self, ground: &Ground<'_>, done: &[Event], rest: &[Event]) -> Cause {

@@ -65,6 +65,8 @@ pub struct PowerFailed {
     pub(super) missing: Vec<String>,
     /// What is on it although that is not, in words.
     pub(super) although: Option<String>,
+    /// The first of the ops that these are of.
+    pub(super) ops: Vec<u32>,
     /// What is found.
     pub(super) state: PowerState,
 }

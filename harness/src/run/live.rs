@@ -24,9 +24,7 @@ impl Ground<'_> {
     pub fn kill(&self, point: &KillPoint, controls: &mut FirstRound) -> Result<Killed, LabError> {
         check_interrupt()?;
         let mut director = KillAt::new(point.clone());
-        let subject = std::slice::from_ref(&self.stage.scenario.subject.command);
-        let (mut trace, left) =
-            self.stage.run(subject, &self.recording.before, false, &mut director)?;
+        let (mut trace, left) = self.stage.run_subject(&self.recording.before, &mut director)?;
         trace.events.truncate(end_of_life(&trace.events, point));
         if matches!(point, KillPoint::Inside(..)) {
             forget_append(&mut trace.events);

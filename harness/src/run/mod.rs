@@ -27,7 +27,7 @@ mod source;
 mod stage;
 
 pub use build::build;
-pub use cases::{Around, Case, Cause, Evidence};
+pub use cases::{Around, Called, Case, Cause, Evidence};
 pub use check::{Found, check, check_from, find_state, keep_recording};
 pub use confirm::Confirmation;
 pub use disks::{DiskResult, Repaired};
@@ -61,6 +61,8 @@ pub struct Settings {
     pub confirm: usize,
     /// Any derived kill is made for real at all.
     pub confirms: bool,
+    /// Take the call stack at each op of the subject.
+    pub backtrace: bool,
     /// Run the scenarios' `build` commands.
     pub build: bool,
     /// Print what the build says as it comes.
@@ -91,6 +93,7 @@ impl Default for Settings {
             live: false,
             confirm: 4,
             confirms: true,
+            backtrace: false,
             build: true,
             build_output: false,
             shown: None,

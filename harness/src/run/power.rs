@@ -230,13 +230,17 @@ impl Ground<'_> {
         let id = format!("{}{}", run.power_prefix(), cuts.id(&state));
         let (survivor, tree) = (self.stage.state.image(&state.tree), state.tree.clone());
         let (missing, although) = (cuts.missing(&state), cuts.although(&state));
+        let ops = match run.trace().calls.is_empty() {
+            true => Vec::new(),
+            false => cuts.ops(&state),
+        };
         Killed {
             id,
             survivor,
             promised,
             ..run.cut(KillPoint::All, state.events, Arc::new(tree), hash)
         }
-        .by_power(PowerFailed { disks: Vec::new(), missing, although, state })
+        .by_power(PowerFailed { disks: Vec::new(), missing, although, ops, state })
     }
 }
 

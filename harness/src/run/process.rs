@@ -32,7 +32,6 @@ fn run(
     recorded: &[Event],
     place: &KillPoint,
 ) -> Result<Lived, LabError> {
-    let subject = std::slice::from_ref(&stage.scenario.subject.command);
     let mut tried = 0;
     loop {
         check_interrupt()?;
@@ -44,7 +43,7 @@ fn run(
         let Some(mut director) = director else {
             return Err(LabError::Lab(format!("the recording has no place `{place}`")));
         };
-        let (trace, left) = stage.run(subject, before, false, &mut director)?;
+        let (trace, left) = stage.run_subject(before, &mut director)?;
         let hung = trace.ends.first().is_some_and(|end| end.exit == Exit::TimedOut);
         if director.killed.is_some() || hung || tried == TRIES {
             return Ok(Lived { director, trace, left });

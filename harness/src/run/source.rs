@@ -40,7 +40,10 @@ impl Source {
             Source::ToKeep(path) => {
                 // The file is made when the folder has been read, which it may lie in.
                 let before = stage.prepare()?;
-                let mut recorder = Recorder::create(path)?;
+                let mut recorder = match stage.settings().backtrace {
+                    true => Recorder::create_with_calls(path)?,
+                    false => Recorder::create(path)?,
+                };
                 recorder.header(&stage.header())?;
                 *self = Source::Kept(recorder);
                 Ok(before)

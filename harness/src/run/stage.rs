@@ -311,7 +311,21 @@ impl<'a> Stage<'a> {
     ) -> Result<(Trace, Tree), LabError> {
         let programs: Vec<Program> = commands.iter().map(|command| self.program(command)).collect();
         let detail = if reads { Detail::Reads } else { Detail::Changes };
-        self.run_programs(&programs, tree, detail, director)
+        self.run_programs(&programs, tree, detail, false, director)
+    }
+
+    /// As [`run`](Self::run), of the subject, for its own log: with call stacks, where they are asked for.
+    ///
+    /// # Errors
+    ///
+    /// As [`run`](Self::run).
+    pub(super) fn run_subject(
+        &self,
+        tree: &Tree,
+        director: &mut dyn Director,
+    ) -> Result<(Trace, Tree), LabError> {
+        let subject = [self.program(&self.scenario.subject.command)];
+        self.run_programs(&subject, tree, Detail::Changes, self.settings.backtrace, director)
     }
 
     /// As [`run`](Self::run), with any detail.
@@ -327,7 +341,7 @@ impl<'a> Stage<'a> {
         director: &mut dyn Director,
     ) -> Result<(Trace, Tree), LabError> {
         let programs: Vec<Program> = commands.iter().map(|command| self.program(command)).collect();
-        self.run_programs(&programs, tree, detail, director)
+        self.run_programs(&programs, tree, detail, false, director)
     }
 
     fn run_programs(
@@ -335,9 +349,11 @@ impl<'a> Stage<'a> {
         programs: &[Program],
         tree: &Tree,
         detail: Detail,
+        backtrace: bool,
         director: &mut dyn Director,
     ) -> Result<(Trace, Tree), LabError> {
-        let ran = self.run_until_stopped(programs, tree, detail, director, &Spool::default())?;
+        let spool = Spool::default();
+        let ran = self.run_until_stopped(programs, tree, detail, backtrace, director, &spool)?;
         check_interrupt()?;
         Ok(ran)
     }
@@ -348,6 +364,7 @@ impl<'a> Stage<'a> {
         programs: &[Program],
         tree: &Tree,
         detail: Detail,
+        backtrace: bool,
         director: &mut dyn Director,
         spool: &Spool,
     ) -> Result<(Trace, Tree), LabError> {
@@ -355,7 +372,8 @@ impl<'a> Stage<'a> {
         let known = self.generation();
         self.sandbox.fill(tree)?;
         let time_limit = Duration::from_secs(self.scenario.subject.time_limit);
-        let options = Options { time_limit, detail, budget: Budget::default(), pin: self.pin() };
+        let options =
+            Options { time_limit, detail, budget: Budget::default(), pin: self.pin(), backtrace };
         let trace = trace::run_into(programs, &self.sandbox, &options, director, spool)
             .map_err(|error| self.named(error))?;
         // What the run left alone is kept once, however many runs there are.
@@ -415,8 +433,9 @@ impl<'a> Stage<'a> {
     ) -> Result<Recording, LabError> {
         let subject = [self.program(&self.scenario.subject.command)];
         let detail = if reads { Detail::Reads } else { Detail::Changes };
+        let backtrace = self.settings.backtrace;
         let (trace, after) =
-            self.run_until_stopped(&subject, before, detail, &mut Undisturbed, spool)?;
+            self.run_until_stopped(&subject, before, detail, backtrace, &mut Undisturbed, spool)?;
         Ok(Recording { before: before.clone(), trace, after })
     }
 
@@ -468,7 +487,10 @@ impl<'a> Stage<'a> {
         detail: Detail,
         director: &mut dyn Director,
     ) -> Result<Outcome, LabError> {
-        let (mut trace, end) = self.run_programs(&[program], start, detail, director)?;
+        // Only what is killed in its turn is told of op by op.
+        let is_told = self.scenario.recovery.depth > 1 && detail != Detail::Overwrites;
+        let backtrace = self.settings.backtrace && is_told;
+        let (mut trace, end) = self.run_programs(&[program], start, detail, backtrace, director)?;
         let finish = trace.ends.remove(0);
         Ok(self.looked_at(start.clone(), Arc::new(end), finish, Arc::new(trace)))
     }

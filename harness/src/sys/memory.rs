@@ -104,3 +104,30 @@ pub(crate) fn read_iovecs(tid: i32, address: u64, count: u64) -> Vec<(u64, u64)>
     let number = |bytes: &[u8]| bytes.try_into().map_or(0, u64::from_ne_bytes);
     bytes.chunks_exact(16).map(|pair| (number(&pair[..8]), number(&pair[8..]))).collect()
 }
+
+/// The memory of a thread that stands, of which many small parts are read: each page is asked for once.
+#[derive(Debug)]
+pub(crate) struct Memory {
+    tid: i32,
+    pages: std::collections::HashMap<u64, Vec<u8>>,
+}
+
+impl Memory {
+    /// The memory of this thread, while it stands.
+    pub(crate) fn of(tid: i32) -> Memory {
+        Memory { tid, pages: std::collections::HashMap::new() }
+    }
+
+    /// Reads a native 64-bit number.
+    pub(crate) fn read(&mut self, address: u64) -> Option<u64> {
+        let start = address / PAGE * PAGE;
+        let at = (address - start) as usize;
+        let tid = self.tid;
+        let page = self.pages.entry(start).or_insert_with(|| read(tid, start, PAGE as usize));
+        match page.get(at..at + 8) {
+            Some(bytes) => bytes.try_into().ok().map(u64::from_ne_bytes),
+            // On two pages, or where there is no memory.
+            None => read_u64(tid, address),
+        }
+    }
+}

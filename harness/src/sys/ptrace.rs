@@ -185,10 +185,14 @@ impl Stopped {
         self.go(0)
     }
 
-    fn change_registers(
-        &self,
-        change: impl FnOnce(&mut libc::user_regs_struct),
-    ) -> Result<(), Gone> {
+    /// Its registers; `None` for a thread that runs the code of an older processor (32 bits), which has others.
+    pub(crate) fn registers(&self) -> Option<libc::user_regs_struct> {
+        let (registers, len) = self.read_registers().ok()?;
+        (len == size_of::<libc::user_regs_struct>()).then_some(registers)
+    }
+
+    /// The registers, and how many bytes of them the kernel filled.
+    fn read_registers(&self) -> Result<(libc::user_regs_struct, usize), Gone> {
         let mut registers = MaybeUninit::<libc::user_regs_struct>::zeroed();
         let mut vector = libc::iovec {
             iov_base: registers.as_mut_ptr().cast(),
@@ -196,10 +200,21 @@ impl Stopped {
         };
         let note = libc::NT_PRSTATUS as usize;
         request_or_gone(libc::PTRACE_GETREGSET, self.tid, note, &raw mut vector as usize)?;
-        // SAFETY: the structure is plain data, for which zeroes are valid, and the kernel filled it.
-        let mut registers = unsafe { registers.assume_init() };
+        // SAFETY: the structure is plain data, for which zeroes are valid, and the kernel wrote at most its size.
+        Ok((unsafe { registers.assume_init() }, vector.iov_len))
+    }
+
+    fn change_registers(
+        &self,
+        change: impl FnOnce(&mut libc::user_regs_struct),
+    ) -> Result<(), Gone> {
+        let (mut registers, _) = self.read_registers()?;
         change(&mut registers);
-        vector.iov_base = (&raw mut registers).cast();
+        let mut vector = libc::iovec {
+            iov_base: (&raw mut registers).cast(),
+            iov_len: size_of::<libc::user_regs_struct>(),
+        };
+        let note = libc::NT_PRSTATUS as usize;
         request_or_gone(libc::PTRACE_SETREGSET, self.tid, note, &raw mut vector as usize)?;
         Ok(())
     }

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use crate::op::{Event, FileId, LockAction, LockFamily, Op, OpKind, Stream, What};
+use crate::recording::Calls;
 
 /// The longest part of an output that is shown.
 const MOST_OUTPUT: usize = 60;
@@ -22,6 +23,18 @@ pub fn describe(event: &Event) -> String {
         }
     };
     format!("{number:>5}  {who:<10}  {call:<16}  {text}").trim_end().to_owned()
+}
+
+/// The same, and for an op the call site, where it is known.
+///
+/// ```text
+///    3  0/4711    renameat2        state.json.tmp -> state.json  at save.c:41 in save_state (save+0x1234)
+/// ```
+pub fn describe_call(event: &Event, calls: &Calls) -> String {
+    match event.op().and_then(|op| calls.site(op.number)) {
+        Some(site) => format!("{}  {site}", describe(event)),
+        None => describe(event),
+    }
 }
 
 fn rest(what: &What) -> (&str, String) {

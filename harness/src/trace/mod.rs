@@ -14,6 +14,7 @@ use crate::sandbox::Sandbox;
 use crate::subject::{End, Exit, OUTPUT_LIMIT, Program};
 use crate::sys::ptrace;
 
+mod backtrace;
 mod blocked;
 mod budget;
 mod calls;
@@ -36,7 +37,7 @@ mod turns;
 mod world;
 
 pub use budget::Budget;
-pub use line::describe;
+pub use line::{describe, describe_call};
 pub use steps::{Intent, Named, Part, Stand, Stepped, Turn};
 
 pub(crate) use elsewhere::Fence;
@@ -58,6 +59,8 @@ pub struct Options {
     pub budget: Budget,
     /// Pin the tracer and what it traces to this processor.
     pub pin: Option<usize>,
+    /// Take the call stack at each op: [`Trace::calls`].
+    pub backtrace: bool,
 }
 
 /// What of a run is written down.
@@ -245,14 +248,14 @@ pub fn run_into(
         pids.iter().for_each(|pid| spawn::end(*pid));
         TraceError::Unavailable { what: "start a thread for the output".into(), source }
     })?;
-    let mut tracer = Tracer::new(director, world, &pids, begun, &collector, options.budget);
+    let mut tracer = Tracer::new(director, world, &pids, begun, &collector, options);
     let outcome = tracer.run(stops, strangers);
     tracer.note_reads();
     tracer.note_unclear_reads();
     if outcome.is_err() {
         tracer.threads.values().for_each(|thread| spawn::end(thread.process));
     }
-    let Tracer { events, mut gaps, programs, world, .. } = tracer;
+    let Tracer { events, mut gaps, programs, world, stacks, .. } = tracer;
     let strayed = world.strayed;
     let outputs = collector.finish();
     drop(kept);
@@ -261,7 +264,9 @@ pub fn run_into(
         return Err(TraceError::Strayed { path });
     }
     let ends = ends(programs, outputs, begun, events.len(), &mut gaps);
-    Ok(Trace { events, ends, gaps, elapsed: begun.elapsed() })
+    let elapsed = begun.elapsed();
+    let calls = stacks.map(backtrace::Stacks::finish).unwrap_or_default();
+    Ok(Trace { events, ends, gaps, calls, elapsed })
 }
 
 /// Brings every program up to its first instruction, or none.
@@ -375,7 +380,7 @@ impl<'a> Tracer<'a> {
         pids: &[i32],
         begun: Instant,
         collector: &'a Collector,
-        budget: Budget,
+        options: &Options,
     ) -> Tracer<'a> {
         let running = |main: &i32| Running {
             main: *main,
@@ -395,7 +400,8 @@ impl<'a> Tracer<'a> {
             programs: pids.iter().map(running).collect(),
             events: Vec::new(),
             gaps: Vec::new(),
-            budget,
+            stacks: options.backtrace.then(backtrace::Stacks::default),
+            budget: options.budget,
             last_op: 0,
             inside: None,
             queue: std::collections::VecDeque::new(),

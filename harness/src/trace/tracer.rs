@@ -9,6 +9,7 @@ use crate::recording::Gap;
 use crate::subject::{Exit, OUTPUT_LIMIT};
 use crate::sys::process;
 use crate::sys::ptrace::{self, News, Stopped, Tid, Why};
+use crate::trace::backtrace::Stacks;
 use crate::trace::budget::{self, Budget};
 use crate::trace::decode::Pending;
 use crate::trace::output::Collector;
@@ -88,6 +89,8 @@ pub(super) struct Tracer<'a> {
     pub(super) programs: Vec<Running>,
     pub(super) events: Vec<Event>,
     pub(super) gaps: Vec<Gap>,
+    /// From where the ops were made, where somebody asks.
+    pub(super) stacks: Option<Stacks>,
     pub(super) budget: Budget,
     /// The last number given to an op.
     pub(super) last_op: u32,
@@ -265,6 +268,9 @@ impl Tracer<'_> {
         };
         self.world.room = room;
         self.last_op += 1;
+        if let Some(stacks) = &mut self.stacks {
+            stacks.note(self.last_op);
+        }
         if let OpKind::Lock { file, action, .. } = &kind
             && *action != LockAction::Unlock
         {

@@ -7,6 +7,7 @@ use crate::trace::calls::Call;
 use crate::trace::decode::{Ask, Pending};
 use crate::trace::elsewhere::Reach;
 use crate::trace::tracer::{State, Tracer, stronger};
+use crate::trace::world::Done;
 use crate::trace::{Standing, Step, blocked, budget};
 
 /// Results that mean "interrupted, will be entered again": no result at all.
@@ -202,7 +203,15 @@ impl Tracer<'_> {
         }
         let call = pending.call.name();
         let done = pending.finish(tid, result, &mut self.world);
+        if let Some(stacks) = &mut self.stacks
+            && done.iter().any(|done| matches!(done, Done::Op(_)))
+        {
+            stacks.take(&stop);
+        }
         let mut step = self.settle(self.actor(tid), call, done);
+        if let Some(stacks) = &mut self.stacks {
+            stacks.leave();
+        }
         self.has_stepped(tid, result);
         if step != Step::KillAll {
             step = stronger(step, self.flush_mappings());

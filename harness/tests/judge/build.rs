@@ -187,8 +187,13 @@ pub(crate) fn texts(versions: &Versions, path: &str) -> Vec<String> {
 pub(crate) fn outcome(state: &State, start: &Tree, end: &Tree, exit: Exit, said: &str) -> Outcome {
     let finish =
         End { exit, stdout: Vec::new(), stderr: said.as_bytes().to_vec(), elapsed: Duration::ZERO };
-    let trace =
-        Trace { events: Vec::new(), ends: Vec::new(), gaps: Vec::new(), elapsed: Duration::ZERO };
+    let trace = Trace {
+        events: Vec::new(),
+        ends: Vec::new(),
+        gaps: Vec::new(),
+        calls: Default::default(),
+        elapsed: Duration::ZERO,
+    };
     Outcome {
         start: Arc::new(start.clone()),
         end: Arc::new(end.clone()),

@@ -65,8 +65,8 @@ fn what_it_says_is_held_against_what_can_be() {
     for (from, to, said) in [
         (
             "crashlab recording 1\n",
-            "crashlab recording 2\n",
-            "version 2, and this crashlab reads version 1",
+            "crashlab recording 3\n",
+            "version 3, and this crashlab reads the versions up to 2",
         ),
         ("crashlab recording 1\n", "crashlab recordinG 1\n", "no recording of crashlab"),
         ("\"number\":1", "\"number\":2", "op 2 is out of place"),

@@ -34,7 +34,12 @@ pub(crate) fn again(recorded: &Recorded) -> Recorded {
 }
 
 pub(crate) fn write(recorded: &Recorded, file: &Path) {
-    let mut recorder = Recorder::create(file).expect("a new file");
+    let has_calls = recorded.runs.iter().any(|run| !run.trace.calls.is_empty());
+    let recorder = match has_calls {
+        true => Recorder::create_with_calls(file),
+        false => Recorder::create(file),
+    };
+    let mut recorder = recorder.expect("a new file");
     recorder.header(&recorded.header).expect("a header");
     for run in &recorded.runs {
         let spool = recorder.begin(&run.before).expect("a run");

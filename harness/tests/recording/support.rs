@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use crashlab::op::{Actor, Event, FileId, Op, OpKind, Stream, What};
-use crashlab::recording::{Gap, Header, Recorded, Recording, Trace};
+use crashlab::recording::{Calls, Gap, Header, Recorded, Recording, Trace};
 use crashlab::scenario::Scenario;
 use crashlab::subject::{End, Exit};
 use crashlab::tree::{Node, NodeKind, Tree};
@@ -108,8 +108,13 @@ pub(crate) fn recorded(events: Vec<Event>) -> Recorded {
         elapsed: Duration::from_nanos(1_500),
     };
     let gap = Gap { what: "something".into(), path: Some("a".into()), at_event: 1 };
-    let trace =
-        Trace { events, ends: vec![end], gaps: vec![gap], elapsed: Duration::from_nanos(2_000) };
+    let trace = Trace {
+        events,
+        ends: vec![end],
+        gaps: vec![gap],
+        calls: Calls::default(),
+        elapsed: Duration::from_nanos(2_000),
+    };
     let mut header = Header::of(&scenario, &[]);
     // What the machine of the tests says of itself shall not matter.
     (header.user, header.env) = ((4711, 0), BTreeMap::new());

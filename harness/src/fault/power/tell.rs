@@ -11,6 +11,8 @@ use crate::op::What;
 const RUN_MIN: usize = 3;
 /// Of so many missing parts it is looked up what shows them: the first is most often the one.
 const LOOKED_AT_MAX: usize = 8;
+/// So many ops of what is missing are named by [`PowerCuts::ops`].
+const OPS_MAX: usize = 6;
 
 /// What is not on the disk of one op, or of some one after another: for the id, and in words.
 type Told = (String, String);
@@ -33,8 +35,43 @@ impl PowerCuts<'_> {
         self.told(state).into_iter().map(|(_, words)| words).chain(old).collect()
     }
 
+    /// The first ops of which something is not on the disk, and the one that is although what belongs to it is not, in their
+    /// order.
+    pub fn ops(&self, state: &PowerState) -> Vec<u32> {
+        let mut ops: Vec<u32> = state.parts.iter().map(|part| self.log.parts[*part].op).collect();
+        ops.dedup();
+        ops.truncate(OPS_MAX);
+        ops.extend(self.witness(state).map(|(_, witness)| witness.op));
+        ops.sort_unstable();
+        ops.dedup();
+        ops
+    }
+
     /// Why that can be, in words: what is on the disk although what belongs to it is not.
     pub fn although(&self, state: &PowerState) -> Option<String> {
+        if let Some((of, witness)) = self.witness(state) {
+            let path = self.path_at(of).unwrap_or_default();
+            let shown = match &witness.change {
+                Change::Size { .. } => format!("the length after {}", self.op(witness.op)),
+                _ => self.op(witness.op),
+            };
+            let until = match of.op == witness.op {
+                true => String::new(),
+                false => format!(
+                    ": no fsync of {} between op {} and op {}",
+                    shown_path(&path),
+                    of.op,
+                    witness.op
+                ),
+            };
+            return Some(format!("although {shown} is{until}"));
+        }
+        let is_late = state.ended && !state.parts.is_empty();
+        is_late.then(|| "although the program had ended with success".to_owned())
+    }
+
+    /// A part that is not on the disk, and one that is and shows it.
+    fn witness(&self, state: &PowerState) -> Option<(&Part, &Part)> {
         let is_missing = |part: usize| state.parts.binary_search(&part).is_ok();
         let count = self.log.count_at(state.events);
         let content = |part: &&usize| self.log.parts[**part].change.content_of().is_some();
@@ -54,24 +91,9 @@ impl PowerCuts<'_> {
             if self.is_synced(inode, from..until) {
                 continue;
             }
-            let path = self.path_at(of).unwrap_or_default();
-            let shown = match &witness.change {
-                Change::Size { .. } => format!("the length after {}", self.op(witness.op)),
-                _ => self.op(witness.op),
-            };
-            let until = match of.op == witness.op {
-                true => String::new(),
-                false => format!(
-                    ": no fsync of {} between op {} and op {}",
-                    shown_path(&path),
-                    of.op,
-                    witness.op
-                ),
-            };
-            return Some(format!("although {shown} is{until}"));
+            return Some((of, witness));
         }
-        let is_late = state.ended && !state.parts.is_empty();
-        is_late.then(|| "although the program had ended with success".to_owned())
+        None
     }
 
     fn is_synced(&self, inode: Inode, between: Range<usize>) -> bool {

@@ -39,6 +39,31 @@ pub(crate) const EPOLL_WAIT: i64 = ABSENT;
 /// The number of the call at whose entry a thread stands is a register set of its own: `NT_ARM_SYSTEM_CALL`.
 pub(crate) const CALL_NUMBER_NOTE: Option<usize> = Some(0x404);
 
+/// How many registers unwinding knows, by their DWARF numbers.
+pub(crate) const UNWIND_REGISTERS: usize = 32;
+/// The DWARF number of the stack pointer.
+pub(crate) const STACK_POINTER: usize = 31;
+/// The DWARF number of the frame pointer.
+pub(crate) const FRAME_POINTER: usize = 29;
+/// How many bytes a frame record has: the caller's frame pointer, and the return address.
+pub(crate) const FRAME_BYTES: u64 = 16;
+
+/// The program counter, and the registers by their DWARF numbers.
+pub(crate) fn unwind_registers(
+    registers: &libc::user_regs_struct,
+) -> (u64, [u64; UNWIND_REGISTERS]) {
+    let mut by_number = [0; UNWIND_REGISTERS];
+    by_number[..31].copy_from_slice(&registers.regs);
+    by_number[STACK_POINTER] = registers.sp;
+    (registers.pc, by_number)
+}
+
+/// The address that a return address stands for: its upper bits can hold a signature (pointer authentication), which programs
+/// leave out of the 48 bits that they have for addresses.
+pub(crate) fn plain_address(address: u64) -> u64 {
+    address & ((1 << 48) - 1)
+}
+
 /// The result of the call at whose entry the thread stands, once its number is that of none.
 pub(crate) fn answer(registers: &mut libc::user_regs_struct, result: i64) {
     registers.regs[0] = result.cast_unsigned();

@@ -37,6 +37,32 @@ pub(crate) const EPOLL_WAIT: i64 = libc::SYS_epoll_wait;
 /// The number of the call at whose entry a thread stands is a register like others.
 pub(crate) const CALL_NUMBER_NOTE: Option<usize> = None;
 
+/// How many registers unwinding knows, by their DWARF numbers; after the last of them comes nothing that a frame restores.
+pub(crate) const UNWIND_REGISTERS: usize = 17;
+/// The DWARF number of the stack pointer.
+pub(crate) const STACK_POINTER: usize = 7;
+/// The DWARF number of the frame pointer.
+pub(crate) const FRAME_POINTER: usize = 6;
+/// How many bytes a frame that the frame pointer points at has: the caller's frame pointer, and the return address.
+pub(crate) const FRAME_BYTES: u64 = 16;
+
+/// The program counter, and the registers by their DWARF numbers.
+pub(crate) fn unwind_registers(
+    registers: &libc::user_regs_struct,
+) -> (u64, [u64; UNWIND_REGISTERS]) {
+    let r = registers;
+    let by_number = [
+        r.rax, r.rdx, r.rcx, r.rbx, r.rsi, r.rdi, r.rbp, r.rsp, r.r8, r.r9, r.r10, r.r11, r.r12,
+        r.r13, r.r14, r.r15, r.rip,
+    ];
+    (r.rip, by_number)
+}
+
+/// The address that a return address stands for.
+pub(crate) fn plain_address(address: u64) -> u64 {
+    address
+}
+
 /// Makes the call at whose entry the thread stands none, with this result.
 pub(crate) fn answer(registers: &mut libc::user_regs_struct, result: i64) {
     registers.orig_rax = u64::MAX;
