@@ -58,7 +58,13 @@ fn program(argument: &str) -> Program {
 
 fn options(detail: Detail) -> Options {
     let pin = nix::sched::sched_getcpu().ok();
-    Options { time_limit: Duration::from_secs(60), detail, budget: Budget::default(), pin }
+    Options {
+        time_limit: Duration::from_secs(60),
+        detail,
+        budget: Budget::default(),
+        pin,
+        containers: false,
+    }
 }
 
 /// Runs programs in a new folder with a state of 5; how long that took, without making the folder.

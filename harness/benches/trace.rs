@@ -106,6 +106,7 @@ fn in_the_lab(what: &str, processor: usize) -> Duration {
         detail: Detail::Changes,
         budget: Budget::default(),
         pin: Some(processor),
+        containers: false,
     };
     let begun = Instant::now();
     let trace = crashlab::trace::run(&[subject], &sandbox, &options, &mut Undisturbed);

@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed, also in its helpers")]
 
+#[path = "trace/containers.rs"]
+mod containers;
 #[path = "trace/descriptors.rs"]
 mod descriptors;
 #[path = "trace/events.rs"]

@@ -75,6 +75,7 @@ pub(crate) fn options() -> Options {
         detail: Detail::Changes,
         budget: Budget::default(),
         pin: None,
+        containers: false,
     }
 }
 
