@@ -10,7 +10,7 @@ use super::LabError;
 use super::stage::{Stage, show};
 use crate::judge::account;
 use crate::sandbox;
-use crate::scenario::{Fault, FaultKind, Scenario};
+use crate::scenario::Scenario;
 use crate::subject::Exit;
 
 /// Looks for the programs that a scenario needs, and whether its races can have the containers that they ask for.
@@ -24,12 +24,10 @@ pub fn look_for_needs(scenario: &Scenario) -> Result<(), LabError> {
     if let Some(name) = missing.into_iter().find(|name| !is_installed(Path::new(name), scenario)) {
         return Err(LabError::Missing(format!("{name} is not installed")));
     }
-    let in_containers =
-        |fault: &Fault| matches!(&fault.kind, FaultKind::Race(race) if race.containers);
-    match sandbox::containers() {
-        Err(why) if scenario.faults.iter().any(in_containers) => Err(no_containers(why)),
-        _ => Ok(()),
+    if !scenario.faults.iter().any(|fault| fault.kind.in_containers()) {
+        return Ok(());
     }
+    sandbox::containers().as_ref().map(drop).map_err(|why| no_containers(why))
 }
 
 /// What to say where there are none.

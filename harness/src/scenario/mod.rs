@@ -306,6 +306,11 @@ impl FaultKind {
             FaultKind::Alert { .. } => "alert",
         }
     }
+
+    /// Each of its programs is process 1 of a process namespace of its own.
+    pub fn in_containers(&self) -> bool {
+        matches!(self, FaultKind::Race(race) if race.containers)
+    }
 }
 
 /// A turn in an overlap.

@@ -60,6 +60,7 @@ pub fn race_alone(
             about: String::new(),
             expect: fault.expect.clone(),
             partial: case.is_some() || is_requested(),
+            containers: race.containers,
             cases,
             confirmation: Confirmation::default(),
             disks: Vec::new(),
