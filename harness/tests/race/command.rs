@@ -134,7 +134,7 @@ fn without_process_namespaces_there_are_no_containers() {
     assert!(text.contains("`crashlab doctor` says what to do"), "{text}");
     let (code, text) = forbidden(&["run", "one.toml"]);
     assert_eq!(code, 0, "as where a program is not installed: {text}");
-    assert!(text.contains("SKIP") && text.contains("a race in containers"), "{text}");
+    assert!(text.contains("skip one") && text.contains("a race in containers"), "{text}");
     let (code, text) = forbidden(&["run", "--deny", "skipped", "one.toml"]);
     assert_eq!(code, 1, "{text}");
     let (_, text) = forbidden(&["doctor"]);

@@ -295,3 +295,29 @@ fn in_order(made: &[Made], order: &[Side]) -> Schedule {
     }
     Schedule::of(&taken, None)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn without_the_second_round_only_what_is_equal_is_sure() {
+        let verdict = |word| unsure(Verdict::new(word, "so it is"));
+        for word in [Word::Serial, Word::Hung, Word::NotMeasured] {
+            assert_eq!(verdict(word).word, word);
+        }
+        for word in [Word::Lost, Word::Torn, Word::Diverged, Word::Refused] {
+            let verdict = verdict(word);
+            assert_eq!(verdict.word, Word::NotMeasured);
+            let why = format!("if nothing does, {word}: so it is");
+            assert!(verdict.why.contains(&why), "{}", verdict.why);
+        }
+    }
+
+    #[test]
+    fn who_is_told_to_stop_tells_nothing_and_fails_not() {
+        assert!(matches!(unless_stopped(Ok(1)), Ok(Some(1))));
+        assert!(matches!(unless_stopped::<()>(Err(LabError::Interrupted)), Ok(None)));
+        assert!(unless_stopped::<()>(Err(LabError::Lab(String::new()))).is_err());
+    }
+}
