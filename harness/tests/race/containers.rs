@@ -90,7 +90,10 @@ fn a_stale_lock_file_with_a_process_id_looks_alive() {
     }
     let found = killed(contained(Race::twice(line))).run();
     found.is_only(&[Word::Serial, Word::Hung]);
-    assert!(found.first(Word::Hung).id.contains('x'), "{}", found.told());
+    let hung = found.first(Word::Hung);
+    assert!(hung.id.contains('x'), "{}", found.told());
+    let drawn = hung.evidence.schedule.join("\n");
+    assert!(drawn.contains("is process 1 alive?"), "{drawn}");
 }
 
 /// Whoever takes a lock with its own number for its own goes in while the other is still there.

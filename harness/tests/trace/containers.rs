@@ -135,6 +135,25 @@ fn a_path_by_the_process_id_leads_to_its_own_descriptor() {
 }
 
 #[test]
+fn what_cannot_be_started_is_told() {
+    if sandbox::containers().is_err() {
+        return;
+    }
+    let sandbox = Sandbox::new(&SandboxOptions::default()).unwrap();
+    let options = Options { containers: true, ..options() };
+    let missing = Program { argv: vec!["/no/such".into()], ..shell("") };
+    for programs in [&[missing.clone()][..], &[shell("while :; do :; done"), missing]] {
+        match trace::run(programs, &sandbox, &options, &mut Undisturbed) {
+            Err(TraceError::Spawn { program, stage, source }) => {
+                assert_eq!((program.as_str(), stage.as_str()), ("/no/such", "execute it"));
+                assert_eq!(source.kind(), std::io::ErrorKind::NotFound);
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+#[test]
 fn without_namespaces_there_are_none() {
     let options = Options { containers: true, budget: Budget::default(), ..options() };
     let refused = trace::run(&[steps(&["pid"])], &plain_sandbox(), &options, &mut Undisturbed);
