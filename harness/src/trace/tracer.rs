@@ -199,7 +199,7 @@ impl Tracer<'_> {
     fn signalled(&mut self, stop: Stopped, signal: i32) {
         let thread = &self.threads[&stop.tid()];
         let program = thread.program;
-        let is_first = self.world.containers && self.programs[program].main == thread.process;
+        let is_first = self.is_first(program, thread.process);
         if is_first && stop.is_at_fault(signal) && !blocked::handles(stop.tid(), signal) {
             // It stays where it is.
             return self.doom(program, Some(Exit::Signal(signal)));
