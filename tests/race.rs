@@ -17,6 +17,14 @@ const STOP: &[&str] = &["stop", "--reason", "maintenance", "--by", "Ada"];
 
 /// A race of these commands with a store.
 fn race(store: &str, commands: &[&[&str]], preemptions: u32) -> ScenarioResult {
+    race_of(store, commands, |fault| fault.preemptions = Some(preemptions))
+}
+
+fn race_of(
+    store: &str,
+    commands: &[&[&str]],
+    change: impl FnOnce(&mut RaceFault),
+) -> ScenarioResult {
     let named = |(side, words): (usize, &&[&str])| {
         let stored =
             words.iter().chain(if words[0] == "stop" { &[] as &[&str] } else { &["--store"] });
@@ -28,7 +36,8 @@ fn race(store: &str, commands: &[&[&str]], preemptions: u32) -> ScenarioResult {
     let processes: Vec<_> = commands.iter().enumerate().map(named).collect();
     let mut scenario = Scenario::new("race", &[PROGRAM], "long-horizon.json");
     scenario.subject.files = Some(FILES.into());
-    let fault = RaceFault { preemptions: Some(preemptions), ..RaceFault::of(processes) };
+    let mut fault = RaceFault::of(processes);
+    change(&mut fault);
     let scenario = scenario.fault(FaultKind::Race(fault));
     race_alone(&scenario, &Settings::default(), None).unwrap_or_else(|error| panic!("{error}"))
 }
@@ -77,4 +86,23 @@ fn the_default_store_loses_nothing() {
         let result = race("json", commands, preemptions);
         assert_eq!(words(&result), [Word::Serial].into(), "{:?}", result.counts());
     }
+}
+
+/// In two containers with one volume both sessions are process 1, and their temporary files have one name.
+#[test]
+fn the_default_store_loses_nothing_where_process_ids_are_equal() {
+    if let Err(why) = crashlab::sandbox::containers() {
+        eprintln!("skipped: {why}");
+        return;
+    }
+    let contained = |store: &str| {
+        race_of(store, &[SESSION, SESSION], |fault| {
+            fault.containers = true;
+            fault.preemptions = Some(1);
+        })
+    };
+    let result = contained("json");
+    assert_eq!(words(&result), [Word::Serial].into(), "{:?}", result.counts());
+    // And the one without a lock is found out.
+    assert!(words(&contained("reference")).contains(&Word::Lost));
 }

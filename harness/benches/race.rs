@@ -59,7 +59,7 @@ fn program(argument: &str) -> Program {
 fn options(detail: Detail) -> Options {
     let pin = nix::sched::sched_getcpu().ok();
     let (time_limit, budget) = (Duration::from_secs(60), Budget::default());
-    Options { time_limit, detail, budget, pin, backtrace: false }
+    Options { time_limit, detail, budget, pin, backtrace: false, containers: false }
 }
 
 /// Runs programs in a new folder with a state of 5; how long that took, without making the folder.

@@ -107,6 +107,7 @@ fn in_the_lab(what: &str, processor: usize) -> Duration {
         budget: Budget::default(),
         pin: Some(processor),
         backtrace: false,
+        containers: false,
     };
     let begun = Instant::now();
     let trace = crashlab::trace::run(&[subject], &sandbox, &options, &mut Undisturbed);

@@ -30,6 +30,7 @@ use nix::sched::{CloneFlags, setns};
 use nix::sys::inotify::{InitFlags, Inotify};
 
 use crate::sys;
+use crate::sys::process::Container;
 use crate::trace::Fence;
 use crate::tree::{self, SnapshotError, Tree};
 use crate::watched::Watched;
@@ -42,7 +43,7 @@ pub(crate) mod probe;
 mod stale;
 mod view;
 
-pub use capabilities::{Capabilities, Way, capabilities, overlay};
+pub use capabilities::{Capabilities, Containers, Way, capabilities, containers, overlay};
 pub(crate) use clean::remove;
 use layout::Layout;
 pub use over::Lower;
@@ -237,6 +238,19 @@ impl Sandbox {
         }
         let flags = InitFlags::IN_CLOEXEC | InitFlags::IN_NONBLOCK;
         self.reads.get_or_init(|| Inotify::init(flags).ok().map(Arc::new)).clone()
+    }
+
+    /// What programs are put into of which each is to be process 1 of a namespace of its own.
+    ///
+    /// # Errors
+    ///
+    /// Why that cannot be had, a phrase.
+    pub(crate) fn container(&self) -> Result<Container, String> {
+        if self.capabilities.way == Way::Plain {
+            return Err(self.shortcomings().join("; "));
+        }
+        let Containers { proc_is_shared } = containers().as_ref().map_err(String::clone)?;
+        Ok(Container { own_proc: proc_is_shared.is_none() })
     }
 
     /// What the child between fork and exec has to do.

@@ -109,3 +109,63 @@ fn a_run_of_scenarios_says_what_was_not_tried_to_its_end() {
     let ran = interrupted(&place, pipe, Signal::SIGINT, &["run", "."]);
     ran.must_say(3, &["STOP waits", "not tried to its end"]);
 }
+
+/// Says through the pipe that it is there, and goes on for ever.
+fn stays(pipe: &std::path::Path) -> String {
+    format!("{{ echo > {}; while :; do :; done; }}", pipe.display())
+}
+
+fn interrupted_race(options: &[&str], signal: Signal, line: impl Fn(&str) -> String) -> Ran {
+    let place = Place::with(&[("s", "5")]);
+    let pipe = pipe(&place);
+    let line = line(&stays(&pipe));
+    let arguments = ["race", "-j1", "--preemptions", "all", "--state", "s"];
+    let program = ["--", "sh", "-c", &line];
+    interrupted(&place, pipe, signal, &[&arguments, options, &program].concat())
+}
+
+#[test]
+fn a_race_that_is_stopped_before_its_first_schedule_knows_nothing_yet() {
+    for options in [&[][..], &["--containers"]] {
+        let ran = interrupted_race(options, Signal::SIGINT, |stays| format!("read n < s; {stays}"));
+        ran.must_say(3, &[]);
+        let skipped = ran.said.contains("skipped: a race in containers");
+        assert!(skipped || ran.said.contains("error: interrupted"), "{}", ran.said);
+    }
+}
+
+/// Who meets the other's file stays: one after another nobody does.
+#[test]
+fn a_race_that_is_stopped_tells_the_schedules_so_far() {
+    for signal in [Signal::SIGINT, Signal::SIGTERM] {
+        let ran = interrupted_race(&[], signal, |stays| {
+            format!("[ -e b ] && {stays}; : > b; echo x >> s; rm b")
+        });
+        ran.must_say(
+            3,
+            &[
+                "race serial 1",
+                "race: interrupted after 1 schedule of",
+                "not tried to its end",
+                "no fault found in 1 case, 1 stopped",
+            ],
+        );
+    }
+}
+
+#[test]
+fn a_race_that_is_stopped_tells_its_findings_so_far() {
+    let ran = interrupted_race(&[], Signal::SIGINT, |stays| {
+        format!("read n < s; [ -e b ] && {stays}; : > b; rm b; echo $((n+1)) > t.$$; mv t.$$ s")
+    });
+    let finding = "lost: `a`, `b` succeeded, and the files are as if only";
+    match ran.code {
+        // The orders had been run twice by then.
+        1 => ran.must_say(1, &["lost at race:", "interrupted after", "not tried to its end"]),
+        _ => ran.must_say(
+            3,
+            &["not-measured at race:", "if nothing does,", finding, "interrupted after"],
+        ),
+    };
+    ran.must_say(ran.code, &["replay: crashlab race --state s", "not tried to its end"]);
+}

@@ -11,6 +11,8 @@ use crashlab::scenario::{CommandLine, FaultKind, RaceFault, Scenario};
 
 #[path = "race/command.rs"]
 mod command;
+#[path = "race/containers.rs"]
+mod containers;
 #[path = "race/explored.rs"]
 mod explored;
 #[path = "race/one_dies.rs"]

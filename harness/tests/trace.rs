@@ -4,6 +4,8 @@
 
 #[path = "trace/backtrace.rs"]
 mod backtrace;
+#[path = "trace/containers.rs"]
+mod containers;
 #[path = "trace/descriptors.rs"]
 mod descriptors;
 #[path = "trace/events.rs"]

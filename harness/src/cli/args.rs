@@ -181,6 +181,7 @@ Examples:
   crashlab race --state s.json -- python3 bump.py s.json
   crashlab race --preemptions all -- ./job --and ./job --resolve q3
   crashlab race --kill-one -- ./job
+  crashlab race --containers -- ./job
   crashlab race --case race:a3.b.a -- ./job
 
 Each program is held before each of its file operations in a copy of the current
@@ -218,6 +219,10 @@ pub struct RaceArgs {
     /// At each step of each schedule, the program that was to make it dies, and the others go on
     #[arg(long)]
     pub kill_one: bool,
+    /// Each program is process 1 of a process namespace of its own, as in two containers with one volume: temporary files and locks
+    /// that go by the process id then collide
+    #[arg(long)]
+    pub containers: bool,
     /// Prints what the state holds, for `sh -c`: that is compared instead of the bytes, which in a database can differ where
     /// the content does not
     #[arg(long, value_name = "CMD")]

@@ -8,7 +8,7 @@ use nix::sched::CloneFlags;
 use serde::Serialize;
 
 use super::{Code, DoctorArgs, Output};
-use crate::sandbox::{self, Way, probe};
+use crate::sandbox::{self, Containers, Way, probe};
 use crate::sys::seccomp_probe;
 
 /// What a check found.
@@ -73,7 +73,7 @@ pub(super) fn run(args: &DoctorArgs, out: &mut Output<'_>) -> Code {
 pub fn report() -> Vec<Check> {
     let mut checks = vec![architecture(), kernel(), tracing(), filters()];
     checks.extend(namespaces());
-    checks.extend([overlay(), sandboxes(), work_folders(), processors()]);
+    checks.extend([containers(), overlay(), sandboxes(), work_folders(), processors()]);
     checks.extend(["python3", "node", "sqlite3", "git", "strace"].map(program));
     checks
 }
@@ -175,6 +175,29 @@ fn namespaces() -> [Check; 3] {
             remedy,
         )
     })
+}
+
+fn containers() -> Check {
+    const NAME: &str = "process namespaces";
+    match sandbox::containers() {
+        Ok(Containers { proc_is_shared: None }) => Check::ok(NAME, "races can be in containers"),
+        Ok(Containers { proc_is_shared: Some(why) }) => Check {
+            name: NAME,
+            found: Found::Limited,
+            detail: format!("races in containers see the machine's /proc ({why})"),
+            remedy: Some(
+                "in a container: start it with --security-opt systempaths=unconfined".into(),
+            ),
+        },
+        Err(why) => Check {
+            name: NAME,
+            found: Found::Limited,
+            detail: format!("no races in containers: {why}"),
+            remedy: Some(
+                "see the namespaces above, and set user.max_pid_namespaces to more than 0".into(),
+            ),
+        },
+    }
 }
 
 fn overlay() -> Check {

@@ -5,7 +5,7 @@ use super::progress::watched;
 use super::replay::show_cases;
 use super::run::free_for_keeping;
 use super::{Code, Output, RaceArgs, output};
-use crate::run::{ScenarioResult, Settings, race_alone};
+use crate::run::{LabError, ScenarioResult, Settings, race_alone};
 use crate::scenario::{CommandLine, Fault, FaultKind, RaceFault, Scenario};
 use crate::wrap::{counted, shell_word};
 
@@ -31,6 +31,11 @@ pub(super) fn race(args: &RaceArgs, out: &mut Output<'_>) -> Code {
     let result =
         watched(&settings.progress, || race_alone(&scenario, &settings, args.case.as_deref()));
     let result = result.map(|result| ScenarioResult { replay: replay(args), ..result });
+    // Where scenarios are run others are tried; here nothing else was asked for.
+    let result = result.map_err(|error| match &error {
+        LabError::Missing(_) => LabError::Lab(error.to_string()),
+        _ => error,
+    });
     match (&args.case, result) {
         (Some(case), Ok(result)) => show_cases(&result, case, keep, out).unwrap_or(Code::Wrong),
         (_, result) => report(&args.report, &scenario, result, out),
@@ -71,6 +76,7 @@ fn scenario(args: &RaceArgs) -> Result<Scenario, String> {
         schedules: args.schedules,
         seed: args.seed,
         kill_one: args.kill_one,
+        containers: args.containers,
         view: args.view.clone().map(CommandLine::Shell),
         ..RaceFault::of(processes.collect())
     };
@@ -96,9 +102,12 @@ fn replay(args: &RaceArgs) -> String {
     args.view.iter().for_each(|view| say("--view", view));
     args.times.iter().for_each(|times| say("--times", &times.to_string()));
     args.time_limit.iter().for_each(|limit| say("--time-limit", &limit.to_string()));
-    for (flag, on) in
-        [("--kill-one", args.kill_one), ("--pipe", args.pipe), ("--network", args.network)]
-    {
+    for (flag, on) in [
+        ("--kill-one", args.kill_one),
+        ("--containers", args.containers),
+        ("--pipe", args.pipe),
+        ("--network", args.network),
+    ] {
         if on {
             words.push(flag.to_owned());
         }

@@ -156,12 +156,12 @@ fn calls(text: &mut String, evidence: &Evidence) {
 
 /// A case's id without the signs by which the steps of its schedule are known again: they are for the line that replays it.
 fn short(id: &str) -> &str {
-    match id.starts_with("race:") {
-        true => id
-            .rsplit_once('-')
-            .filter(|(head, _)| !head.ends_with('/'))
-            .map_or(id, |(head, _)| head),
-        false => id,
+    // A race's own name can hold hyphens too.
+    let schedule = id.strip_prefix("race:").map(|rest| rest.rsplit('/').next().unwrap_or(rest));
+    let signs = schedule.and_then(|schedule| schedule.split_once('-')).map(|(_, signs)| signs);
+    match signs {
+        Some(signs) => &id[..id.len() - signs.len() - 1],
+        None => id,
     }
 }
 
@@ -237,4 +237,22 @@ fn said(text: &mut String, said: &str) {
     _ = writeln!(text, "    what was said:");
     let from = lines.len().saturating_sub(SAID_LINES_MAX);
     lines[from..].iter().for_each(|line| _ = writeln!(text, "      {line}"));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_short_id_is_without_signs_alone() {
+        for (id, without) in [
+            ("race:a1.b.a-35ec", "race:a1.b.a"),
+            ("race:a1.b.a", "race:a1.b.a"),
+            ("race:two-containers/b1.a.b-d4e7", "race:two-containers/b1.a.b"),
+            ("race:two-containers/b1.a.b", "race:two-containers/b1.a.b"),
+            ("power@14-3-7", "power@14-3-7"),
+        ] {
+            assert_eq!(short(id), without);
+        }
+    }
 }

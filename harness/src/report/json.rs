@@ -152,6 +152,7 @@ fn fault(fault: &FaultResult) -> Value {
     };
     json!({
         "kind": fault.kind,
+        "containers": fault.containers,
         "expect": fault.expect,
         "missing": fault.missing(),
         "confirmation": {

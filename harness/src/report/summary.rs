@@ -135,6 +135,7 @@ mod tests {
             about: String::new(),
             expect: expect.to_vec(),
             partial: false,
+            containers: false,
             cases: vec![case],
             confirmation: Default::default(),
             disks: Vec::new(),

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-use super::needs::look_for_programs;
+use super::needs::look_for_needs;
 use super::{LabError, Settings};
 use crate::scenario::Scenario;
 
@@ -20,7 +20,7 @@ pub fn build(
 ) -> Result<(), LabError> {
     let wanted: BTreeSet<(&PathBuf, &String)> = scenarios
         .iter()
-        .filter(|scenario| look_for_programs(scenario).is_ok())
+        .filter(|scenario| look_for_needs(scenario).is_ok())
         .filter_map(|scenario| Some((&scenario.root, scenario.build.as_ref()?)))
         .collect();
     for (root, command) in wanted {

@@ -1,4 +1,4 @@
-//! What a scenario needs to be tried at all: programs that must be there, and a probe that must succeed.
+//! What a scenario needs to be tried at all: programs that must be there, containers, and a probe that must succeed.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -9,21 +9,30 @@ use nix::unistd::{AccessFlags, access};
 use super::LabError;
 use super::stage::{Stage, show};
 use crate::judge::account;
+use crate::sandbox;
 use crate::scenario::Scenario;
 use crate::subject::Exit;
 
-/// Looks for the programs that a scenario needs.
+/// Looks for the programs that a scenario needs, and whether its races can have the containers that they ask for.
 ///
 /// # Errors
 ///
 /// [`LabError::Missing`] with the first that is not there.
-pub fn look_for_programs(scenario: &Scenario) -> Result<(), LabError> {
+pub fn look_for_needs(scenario: &Scenario) -> Result<(), LabError> {
     let root = scenario.root.to_string_lossy();
     let missing = scenario.needs.iter().map(|name| name.replace("{root}", &root));
-    match missing.into_iter().find(|name| !is_installed(Path::new(name), scenario)) {
-        Some(name) => Err(LabError::Missing(format!("{name} is not installed"))),
-        None => Ok(()),
+    if let Some(name) = missing.into_iter().find(|name| !is_installed(Path::new(name), scenario)) {
+        return Err(LabError::Missing(format!("{name} is not installed")));
     }
+    if !scenario.faults.iter().any(|fault| fault.kind.in_containers()) {
+        return Ok(());
+    }
+    sandbox::containers().as_ref().map(drop).map_err(|why| no_containers(why))
+}
+
+/// What to say where there are none.
+pub(super) fn no_containers(why: &str) -> LabError {
+    LabError::Missing(format!("a race in containers: {why}; `crashlab doctor` says what to do"))
 }
 
 /// A path must lead to a program, relative to the scenario's root; a name must be in a folder of `PATH`.

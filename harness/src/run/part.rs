@@ -146,6 +146,7 @@ impl<'a> Part<'a> {
                 about: self.about.clone(),
                 expect: fault.expect.clone(),
                 partial: !matches!(plan, Plan::All) || is_requested(),
+                containers: fault.kind.in_containers(),
                 cases,
                 confirmation,
                 disks,

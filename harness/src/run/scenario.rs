@@ -42,7 +42,7 @@ impl Plan {
 /// What one fault of a scenario came to.
 #[derive(Debug, Clone)]
 pub struct FaultResult {
-    /// `kill`, `damage`, `overlap`, `idle` or `alert`.
+    /// `kill`, `power`, `damage`, `race`, `overlap`, `idle` or `alert`.
     pub kind: &'static str,
     /// The run and the state file that it is about, where there are several that are judged by themselves.
     pub about: String,
@@ -50,6 +50,8 @@ pub struct FaultResult {
     pub expect: Vec<Word>,
     /// Not all of its cases were run, so that nothing can be missing.
     pub partial: bool,
+    /// Its programs were each process 1 of a process namespace of its own.
+    pub containers: bool,
     /// Its cases.
     pub cases: Vec<Case>,
     /// What real kills said of derived ones.

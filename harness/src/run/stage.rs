@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use super::heavy::{heavy_folders, is_large};
-use super::needs::{look_for_programs, search_path};
+use super::needs::{look_for_needs, no_containers, search_path};
 use super::pool::processor_behind;
 use super::{LabError, Settings, check_interrupt};
 use crate::judge::{Outcome, Promises, State, overwritten_unread};
@@ -39,6 +39,8 @@ pub struct Stage<'a> {
     sandbox: Arc<Sandbox>,
     settings: Settings,
     pin: Arc<Mutex<Option<usize>>>,
+    /// Each program is process 1 of a namespace of its own.
+    containers: bool,
 }
 
 /// What stages are made of.
@@ -49,6 +51,7 @@ pub struct Like<'a> {
     over: Option<Arc<Lower>>,
     settings: Settings,
     pin: Option<usize>,
+    containers: bool,
 }
 
 impl<'a> Like<'a> {
@@ -60,7 +63,7 @@ impl<'a> Like<'a> {
     pub fn another(&self, number: usize) -> Result<Stage<'a>, LabError> {
         let pin = self.pin.map(|first| processor_behind(first, number));
         let stage = Stage::over(self.scenario, &self.settings, pin, self.over.clone())?;
-        Ok(stage.with_state(self.state.clone()))
+        Ok(Stage { containers: self.containers, ..stage.with_state(self.state.clone()) })
     }
 }
 
@@ -131,20 +134,25 @@ impl<'a> Stage<'a> {
             volatile: scenario.subject.volatile.clone(),
         };
         let pin = Arc::new(Mutex::new(pin.filter(|_| settings.pin)));
-        Ok(Stage { scenario, shown, over, state, sandbox, settings: settings.clone(), pin })
+        let settings = settings.clone();
+        Ok(Stage { scenario, shown, over, state, sandbox, settings, pin, containers: false })
     }
 
     /// The same sandbox with other state files.
     pub fn with_state(&self, paths: Vec<PathBuf>) -> Stage<'a> {
-        Stage {
-            scenario: self.scenario,
-            shown: self.shown.clone(),
-            over: self.over.clone(),
-            state: State { paths, ..self.state.clone() },
-            sandbox: self.sandbox.clone(),
-            settings: self.settings.clone(),
-            pin: self.pin.clone(),
+        Stage { state: State { paths, ..self.state.clone() }, ..self.clone() }
+    }
+
+    /// The same sandbox, in which each program is process 1 of a process namespace of its own, if that is wished.
+    ///
+    /// # Errors
+    ///
+    /// [`LabError::Missing`] where that cannot be had.
+    pub(super) fn in_containers(&self, wished: bool) -> Result<Stage<'a>, LabError> {
+        if wished {
+            self.sandbox.container().map_err(|why| no_containers(&why))?;
         }
+        Ok(Stage { containers: wished, ..self.clone() })
     }
 
     /// Its sandbox, with which [`moved`](Self::moved) makes a stage like it.
@@ -176,6 +184,7 @@ impl<'a> Stage<'a> {
             over: self.over.clone(),
             settings: self.settings.clone(),
             pin: self.pin(),
+            containers: self.containers,
         }
     }
 
@@ -206,7 +215,7 @@ impl<'a> Stage<'a> {
     ///
     /// [`LabError::Missing`] where the scenario's probe fails, [`LabError::Scenario`] where a setup command fails.
     pub fn prepare(&self) -> Result<Tree, LabError> {
-        look_for_programs(self.scenario)?;
+        look_for_needs(self.scenario)?;
         self.probe()?;
         if let Some(lower) = &self.over {
             return self.changed_part(lower);
@@ -372,8 +381,8 @@ impl<'a> Stage<'a> {
         let known = self.generation();
         self.sandbox.fill(tree)?;
         let time_limit = Duration::from_secs(self.scenario.subject.time_limit);
-        let options =
-            Options { time_limit, detail, budget: Budget::default(), pin: self.pin(), backtrace };
+        let (budget, pin, containers) = (Budget::default(), self.pin(), self.containers);
+        let options = Options { time_limit, detail, budget, pin, backtrace, containers };
         let trace = trace::run_into(programs, &self.sandbox, &options, director, spool)
             .map_err(|error| self.named(error))?;
         // What the run left alone is kept once, however many runs there are.

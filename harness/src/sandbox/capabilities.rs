@@ -11,6 +11,7 @@ use nix::sys::stat::Mode;
 
 use super::{Lower, Sandbox, SandboxOptions, layout, view::Step};
 use crate::sys::namespace;
+use crate::sys::process::{self, Container};
 
 /// How a sandbox gets its view.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -100,6 +101,51 @@ pub fn overlay() -> &'static Result<(), String> {
         Capabilities { way: Way::Plain, .. } => Err("it takes namespaces".to_owned()),
         _ => lay_over().map_err(|error| error.to_string()),
     })
+}
+
+/// What the containers of this machine are made of: see [`containers`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Containers {
+    /// Why programs in them do not see a `/proc` of their own but the machine's; a phrase, where that is so.
+    pub proc_is_shared: Option<String>,
+}
+
+/// Whether each program of a run can have a process namespace of its own, in which it is process 1; or why not. Tried once,
+/// then remembered.
+///
+/// # Errors
+///
+/// A phrase with what failed.
+pub fn containers() -> &'static Result<Containers, String> {
+    static FOUND: OnceLock<Result<Containers, String>> = OnceLock::new();
+    FOUND.get_or_init(|| match capabilities() {
+        Capabilities { way: Way::Plain, why, .. } => {
+            Err(format!("no namespaces ({})", why.join("; ")))
+        }
+        _ => {
+            let tried = |own_proc| contain(Container { own_proc });
+            let why_shared = match tried(true) {
+                Ok(()) => return Ok(Containers { proc_is_shared: None }),
+                Err(error) => error.to_string(),
+            };
+            match tried(false) {
+                Ok(()) => Ok(Containers { proc_is_shared: Some(why_shared) }),
+                Err(error) => Err(format!("no process namespaces ({error})")),
+            }
+        }
+    })
+}
+
+fn contain(container: Container) -> std::io::Result<()> {
+    let sandbox = Sandbox::new(&SandboxOptions::default()).map_err(|error| {
+        std::io::Error::other(format!("cannot {}: {}", error.what, error.source))
+    })?;
+    let entry = sandbox.entry();
+    let tried = namespace::make(|| {
+        entry.enter().map_err(|error| (1, Errno::from_raw(error.errno)))?;
+        process::try_container(container).map_err(|errno| (1, errno))
+    })?;
+    tried.map(drop).map_err(|(_, errno)| errno.into())
 }
 
 /// Changes, removes and makes a file in a folder that lies over another.

@@ -229,6 +229,8 @@ pub struct RaceFault {
     pub seed: u64,
     /// One process dies, at each step of each schedule.
     pub kill_one: bool,
+    /// Each is process 1 of a process namespace of its own, as in a container.
+    pub containers: bool,
     /// Prints what the state files hold, where equal content can have other bytes: that is compared instead of them.
     pub view: Option<CommandLine>,
 }
@@ -254,6 +256,7 @@ impl RaceFault {
             schedules: RaceFault::SCHEDULES,
             seed: 0,
             kill_one: false,
+            containers: false,
             view: None,
         }
     }
@@ -302,6 +305,11 @@ impl FaultKind {
             FaultKind::Idle { .. } => "idle",
             FaultKind::Alert { .. } => "alert",
         }
+    }
+
+    /// Each of its programs is process 1 of a process namespace of its own.
+    pub fn in_containers(&self) -> bool {
+        matches!(self, FaultKind::Race(race) if race.containers)
     }
 }
 

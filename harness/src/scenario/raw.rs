@@ -226,6 +226,10 @@ pub(super) enum RawFault {
         /// One process dies, at each step of each schedule, and the others go on.
         #[serde(default, rename = "kill-one")]
         kill_one: bool,
+        /// Each process is process 1 of a process namespace of its own, as in a container: what is named by a process id then has
+        /// the same name in all of them, and none sees whether another lives.
+        #[serde(default)]
+        containers: bool,
         /// Prints what the state files hold, where equal content can have other bytes, as in a database: what it prints is
         /// compared instead of the files.
         view: Option<CommandLine>,

@@ -275,6 +275,7 @@ impl Resolver<'_> {
                 schedules,
                 seed,
                 kill_one,
+                containers,
                 view,
                 expect,
             } => {
@@ -303,6 +304,7 @@ impl Resolver<'_> {
                         schedules,
                         seed,
                         kill_one,
+                        containers,
                         view,
                         ..race
                     }),

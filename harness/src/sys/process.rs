@@ -10,6 +10,7 @@ use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::ptr;
 
 use libc::sock_filter;
+use nix::errno::Errno;
 use nix::sys::signal::{SigSet, SigmaskHow};
 
 use crate::sandbox::Entry;
@@ -32,6 +33,15 @@ pub(crate) struct Launch<'a> {
     pub(crate) folder: &'a CString,
     /// The filter for its system calls.
     pub(crate) filter: &'a [sock_filter],
+    /// It is the first process of a process namespace of its own, where this is given.
+    pub(crate) container: Option<Container>,
+}
+
+/// A process namespace for one program alone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Container {
+    /// Its `/proc` shows what is in it, and not what is outside.
+    pub(crate) own_proc: bool,
 }
 
 /// A child that waits until it is told to go on. Until it executes its program it runs in this process's memory, so that
@@ -39,6 +49,8 @@ pub(crate) struct Launch<'a> {
 pub(crate) struct Child<'a> {
     /// Its process id.
     pub(crate) pid: i32,
+    /// Who made the namespace that it is the first in, and is not gone yet.
+    maker: Option<i32>,
     go: OwnedFd,
     failure: File,
     /// It has memory of its own by now, or has ended.
@@ -55,6 +67,8 @@ struct Way<'a> {
     wait: RawFd,
     go: RawFd,
     report: RawFd,
+    /// The end of the stack of whoever is first in a namespace; it lies below that of its maker.
+    inner_stack: *mut libc::c_void,
 }
 
 /// Bytes of a child's stack: a few frames, and the zeroed structures of its calls.
@@ -88,8 +102,13 @@ pub(crate) fn start<'a>(launch: &'a Launch<'a>) -> io::Result<Child<'a>> {
     let (argv, env) = (pointers(launch.argv), pointers(launch.env));
     // The child has these in a table of its own: they are closed here when this returns, and not there.
     let (to_wait, to_go, to_report) = (wait.as_raw_fd(), go.as_raw_fd(), report.as_raw_fd());
-    let way = Box::new(Way { launch, argv, env, wait: to_wait, go: to_go, report: to_report });
-    let mut stack = Box::new_uninit_slice(STACK_BYTES);
+    let stacks = if launch.container.is_some() { 2 } else { 1 };
+    let mut stack: Box<[MaybeUninit<u8>]> = Box::new_uninit_slice(stacks * STACK_BYTES);
+    let top = stack.as_mut_ptr_range().end.cast::<libc::c_void>();
+    let top = top.wrapping_sub(top.addr() % 16);
+    let inner_stack = top.wrapping_sub(STACK_BYTES);
+    let (wait, report) = (to_wait, to_report);
+    let way = Box::new(Way { launch, argv, env, wait, go: to_go, report, inner_stack });
     // No handler of this process may run in a child that shares its memory.
     let all = SigSet::all();
     let before = all.thread_swap_mask(SigmaskHow::SIG_SETMASK)?;
@@ -97,8 +116,6 @@ pub(crate) fn start<'a>(launch: &'a Launch<'a>) -> io::Result<Child<'a>> {
     // which never returns and goes by `way`. It makes system calls, allocates nothing and takes no lock; what it reads
     // lives as long as the `Child`, whose drop waits until the memory is not shared any more.
     let pid = unsafe {
-        let top = stack.as_mut_ptr_range().end.cast::<libc::c_void>();
-        let top = top.wrapping_sub(top.addr() % 16);
         let way = (&raw const *way).cast_mut().cast();
         libc::clone(become_program, top, libc::CLONE_VM | libc::SIGCHLD, way)
     };
@@ -109,6 +126,7 @@ pub(crate) fn start<'a>(launch: &'a Launch<'a>) -> io::Result<Child<'a>> {
         -1 => Err(failed),
         pid => Ok(Child {
             pid,
+            maker: None,
             go,
             failure: failure.into(),
             is_apart: false,
@@ -121,12 +139,14 @@ pub(crate) fn start<'a>(launch: &'a Launch<'a>) -> io::Result<Child<'a>> {
 impl Drop for Child<'_> {
     fn drop(&mut self) {
         if !self.is_apart {
-            kill(self.pid);
-            // SAFETY: plain numbers and a null pointer, for "the status is not wanted".
-            while unsafe { libc::waitpid(self.pid, ptr::null_mut(), libc::__WALL) } == self.pid {
-                // A traced one can stop on its way.
-                kill(self.pid);
-            }
+            self.maker.into_iter().chain([self.pid]).for_each(|pid| {
+                kill(pid);
+                // SAFETY: plain numbers and a null pointer, for "the status is not wanted".
+                while unsafe { libc::waitpid(pid, ptr::null_mut(), libc::__WALL) } == pid {
+                    // A traced one can stop on its way.
+                    kill(pid);
+                }
+            });
         }
     }
 }
@@ -139,6 +159,16 @@ impl Child<'_> {
     /// The kernel's answer.
     pub(crate) fn release(&self) -> io::Result<()> {
         nix::unistd::write(&self.go, b"g").map(|_| ()).map_err(io::Error::from)
+    }
+
+    /// It has made a process namespace, in which another goes on in its place.
+    pub(crate) fn goes_on_as(&mut self, pid: i32) {
+        self.maker = Some(std::mem::replace(&mut self.pid, pid));
+    }
+
+    /// Who made the namespace has ended.
+    pub(crate) fn maker_is_gone(&mut self) {
+        self.maker = None;
     }
 
     /// It has become the program, or ended: its memory is not this process's any more.
@@ -179,24 +209,118 @@ extern "C" fn become_program(way: *mut libc::c_void) -> libc::c_int {
         arch::call(libc::SYS_read, [way.wait as usize, byte, 1, 0, 0])
     };
     if told == 1 {
-        let (stage, errno) = match prepare(way.launch) {
-            Err(failure) => failure,
-            Ok(()) => ("execute it", execute(way)),
-        };
-        let errno = errno.to_ne_bytes();
-        let report = way.report as usize;
-        // SAFETY: both writes get live buffers with their lengths.
-        unsafe {
-            arch::call(libc::SYS_write, [report, errno.as_ptr().addr(), errno.len(), 0, 0]);
-            arch::call(libc::SYS_write, [report, stage.as_ptr().addr(), stage.len(), 0, 0]);
+        let begun = prepare(way.launch).and_then(|()| match way.launch.container {
+            Some(_) => make_container(way),
+            None => settle(way.launch).and_then(|()| Err(execute(way))),
+        });
+        if let Err(failure) = begun {
+            tell(way, failure);
         }
     }
+    end()
+}
+
+/// The same for the first process of a namespace, from where its maker has left off.
+extern "C" fn become_first(way: *mut libc::c_void) -> libc::c_int {
+    // SAFETY: `make_container` passes the `Way` that it was called with, which lives for as long as this runs.
+    let way = unsafe { &*way.cast::<Way<'_>>() };
+    let own_proc = way.launch.container.is_some_and(|container| container.own_proc);
+    let begun = if own_proc { show_own_processes() } else { Ok(()) };
+    let begun = begun.and_then(|()| settle(way.launch)).and_then(|()| Err(execute(way)));
+    if let Err::<(), _>(failure) = begun {
+        tell(way, failure);
+    }
+    end()
+}
+
+/// A step that failed, and the error number.
+type Failed = (&'static str, i32);
+
+/// Makes a process namespace with a process in it that goes on; the caller is then only to end. It is a sibling of the
+/// caller: a child of the lab, as if that had made it. A process cannot enter a process namespace itself, and only here, in
+/// the sandbox's user namespace, has everybody the right to make one.
+fn make_container(way: &Way<'_>) -> Result<(), Failed> {
+    let flags = libc::CLONE_VM
+        | libc::CLONE_PARENT
+        | libc::CLONE_NEWPID
+        | libc::CLONE_NEWNS
+        | libc::SIGCHLD;
+    // SAFETY: it has the lower one of the two stacks for itself, whose end is a multiple of 16 bytes, and runs `become_first`
+    // alone, which never returns. What holds for the caller holds for it: system calls alone, and `way` outlives it.
+    let made = unsafe {
+        let argument = (&raw const *way).cast_mut().cast();
+        libc::clone(become_first, way.inner_stack, flags, argument)
+    };
+    match made {
+        -1 => {
+            let errno = io::Error::last_os_error().raw_os_error().unwrap_or(libc::EPERM);
+            Err(("make a process namespace", errno))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Mounts `/proc` anew, for the process namespace that the caller is in; read-only, as all that is not the sandbox's own.
+/// Only a system call.
+fn show_own_processes() -> Result<(), Failed> {
+    let flags = libc::MS_RDONLY | libc::MS_NOSUID | libc::MS_NODEV | libc::MS_NOEXEC;
+    let (kind, place) = (c"proc".as_ptr().addr(), c"/proc".as_ptr().addr());
+    // SAFETY: live C strings, numbers, and a null pointer for "no options".
+    let mounted = unsafe { arch::call(libc::SYS_mount, [kind, place, kind, flags as usize, 0]) };
+    checked(mounted, "show it its own processes in /proc")
+}
+
+/// Whether a program can be the first of a process namespace, with `/proc` for it or not, tried by the caller, who has
+/// entered the sandbox. Only system calls: it runs in a fork.
+///
+/// # Errors
+///
+/// The kernel's answer.
+pub(crate) fn try_container(container: Container) -> Result<(), Errno> {
+    let flags = libc::CLONE_NEWPID | libc::CLONE_NEWNS | libc::SIGCHLD;
+    // SAFETY: as a fork: the child has memory of its own, does system calls alone and never returns from here.
+    let pid = unsafe { arch::call(libc::SYS_clone, [flags as usize, 0, 0, 0, 0]) };
+    if pid == 0 {
+        let tried = if container.own_proc { show_own_processes() } else { Ok(()) };
+        let code = tried.map_or_else(|(_, errno)| errno, |()| 0);
+        // SAFETY: ends the child.
+        unsafe { arch::call(libc::SYS_exit_group, [code as usize, 0, 0, 0, 0]) };
+    }
+    if pid < 0 {
+        return Err(Errno::from_raw(-pid as i32));
+    }
+    let mut status = 0;
+    // SAFETY: a live integer for the status.
+    while unsafe { libc::waitpid(pid as i32, &raw mut status, 0) } < 0 {
+        if Errno::last() != Errno::EINTR {
+            return Err(Errno::last());
+        }
+    }
+    match libc::WEXITSTATUS(status) {
+        0 if libc::WIFEXITED(status) => Ok(()),
+        0 => Err(Errno::EIO),
+        errno => Err(Errno::from_raw(errno)),
+    }
+}
+
+/// Says through the pipe what could not be done.
+fn tell(way: &Way<'_>, (stage, errno): Failed) {
+    let errno = errno.to_ne_bytes();
+    let report = way.report as usize;
+    // SAFETY: both writes get live buffers with their lengths.
+    unsafe {
+        arch::call(libc::SYS_write, [report, errno.as_ptr().addr(), errno.len(), 0, 0]);
+        arch::call(libc::SYS_write, [report, stage.as_ptr().addr(), stage.len(), 0, 0]);
+    }
+}
+
+fn end() -> libc::c_int {
     // SAFETY: ends this process, and runs no handlers of the parent's.
     unsafe { arch::call(libc::SYS_exit_group, [127, 0, 0, 0, 0]) };
     127
 }
 
-fn checked(answer: i64, stage: &'static str) -> Result<(), (&'static str, i32)> {
+fn checked(answer: i64, stage: &'static str) -> Result<(), Failed> {
     if answer < 0 { Err((stage, -answer as i32)) } else { Ok(()) }
 }
 
@@ -205,12 +329,11 @@ const NO_SIGNAL: [u64; 4] = [0; 4];
 /// The bytes of a set of signals.
 const SET_BYTES: usize = 8;
 
-fn prepare(launch: &Launch<'_>) -> Result<(), (&'static str, i32)> {
+/// What is done before the namespaces are as they shall be.
+fn prepare(launch: &Launch<'_>) -> Result<(), Failed> {
     let none = NO_SIGNAL.as_ptr().addr();
     // SAFETY: system calls on numbers and on live, initialised structures.
     unsafe {
-        // A session without a controlling terminal: nothing can prompt on /dev/tty, and no hang-up comes when it ends.
-        checked(arch::call(libc::SYS_setsid, [0; 5]), "make a session")?;
         for (target, source) in launch.stdio.iter().enumerate() {
             // None of these stands where it goes to: Rust has opened the first three before anything else.
             checked(
@@ -238,9 +361,16 @@ fn prepare(launch: &Launch<'_>) -> Result<(), (&'static str, i32)> {
         let set = limit(libc::RLIMIT_FSIZE, &raw const size, ptr::null_mut());
         checked(set, "limit the size of files")?;
     }
-    launch.entry.enter().map_err(|error| (error.stage, error.errno))?;
+    launch.entry.enter().map_err(|error| (error.stage, error.errno))
+}
+
+/// What is left before the exec, in the process that will be the program.
+fn settle(launch: &Launch<'_>) -> Result<(), Failed> {
+    let none = NO_SIGNAL.as_ptr().addr();
     // SAFETY: a live C string, an empty set of signals, and plain numbers.
     unsafe {
+        // A session without a controlling terminal: nothing can prompt on /dev/tty, and no hang-up comes when it ends.
+        checked(arch::call(libc::SYS_setsid, [0; 5]), "make a session")?;
         let folder = launch.folder.as_ptr().addr();
         checked(arch::call(libc::SYS_chdir, [folder, 0, 0, 0, 0]), "enter the work folder")?;
         let no_privileges = [libc::PR_SET_NO_NEW_PRIVS as usize, 1, 0, 0, 0];
@@ -257,8 +387,12 @@ fn prepare(launch: &Launch<'_>) -> Result<(), (&'static str, i32)> {
 const TRIES_WHILE_BUSY: u32 = 500;
 const PAUSE: libc::timespec = libc::timespec { tv_sec: 0, tv_nsec: 2_000_000 };
 
-/// Tries the candidates in order, as `execvp` does; returns why none worked.
-fn execute(way: &Way<'_>) -> i32 {
+/// Tries the candidates in order, as `execvp` does; returns only where none worked.
+fn execute(way: &Way<'_>) -> Failed {
+    ("execute it", try_candidates(way))
+}
+
+fn try_candidates(way: &Way<'_>) -> i32 {
     let (argv, env) = (way.argv.as_ptr().addr(), way.env.as_ptr().addr());
     let mut answer = libc::ENOENT;
     for candidate in way.launch.candidates {

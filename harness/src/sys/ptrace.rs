@@ -158,6 +158,20 @@ impl Stopped {
         Ok(unsafe { info.assume_init() })
     }
 
+    /// Whether the signal before whose delivery it stands came from the kernel, since the thread did what it cannot do.
+    pub(crate) fn is_at_fault(&self, signal: i32) -> bool {
+        const FAULTS: [i32; 6] =
+            [libc::SIGSEGV, libc::SIGBUS, libc::SIGILL, libc::SIGFPE, libc::SIGTRAP, libc::SIGSYS];
+        if !FAULTS.contains(&signal) {
+            return false;
+        }
+        let mut info = MaybeUninit::<libc::siginfo_t>::zeroed();
+        let asked =
+            request_or_gone(libc::PTRACE_GETSIGINFO, self.tid, 0, info.as_mut_ptr() as usize);
+        // SAFETY: the structure is plain data, for which zeroes are valid, and the kernel wrote at most its size.
+        asked.is_ok() && unsafe { info.assume_init() }.si_code > 0
+    }
+
     /// Changes an argument of the call at whose entry it stands.
     pub(crate) fn set_argument(&self, index: usize, value: u64) -> Result<(), Gone> {
         self.change_registers(|registers| arch::set_argument(registers, index, value))

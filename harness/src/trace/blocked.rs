@@ -14,6 +14,19 @@ pub(super) fn sleeps(tid: i32) -> bool {
     state(tid) == Some('S')
 }
 
+/// The thread stands where the lab has stopped it, and was not killed since.
+pub(super) fn stands_still(tid: i32) -> bool {
+    state(tid) == Some('t')
+}
+
+/// The process has a handler for the signal.
+pub(super) fn handles(tid: i32, signal: i32) -> bool {
+    let text = std::fs::read_to_string(format!("/proc/{tid}/status")).unwrap_or_default();
+    let caught = text.lines().find_map(|line| line.strip_prefix("SigCgt:"));
+    let caught = caught.and_then(|set| u64::from_str_radix(set.trim(), 16).ok()).unwrap_or(0);
+    caught >> (signal - 1) & 1 == 1
+}
+
 /// The thread sleeps until another thread or process does something: no time-out wakes it.
 pub(super) fn waits_for_others(tid: i32) -> bool {
     match state(tid) {

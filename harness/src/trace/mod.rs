@@ -12,6 +12,7 @@ use crate::op::{Event, OpKind};
 use crate::recording::{Gap, Spool, Trace};
 use crate::sandbox::Sandbox;
 use crate::subject::{End, Exit, OUTPUT_LIMIT, Program};
+use crate::sys::process::{self, Container};
 use crate::sys::ptrace;
 
 mod backtrace;
@@ -25,6 +26,7 @@ mod line;
 mod lives;
 mod mapping;
 mod names;
+mod numbers;
 mod output;
 mod outsiders;
 mod reads;
@@ -61,6 +63,11 @@ pub struct Options {
     pub pin: Option<usize>,
     /// Take the call stack at each op: [`Trace::calls`].
     pub backtrace: bool,
+    /// Each program is process 1 of a process namespace of its own, as in a container: two programs of a run can have the
+    /// same process id, and see nothing of each other but their files. As there, the others of a namespace die with its
+    /// first process, which takes over orphans, and which no signal from inside ends that it does not handle. Ids in the log
+    /// are those of the lab.
+    pub containers: bool,
 }
 
 /// What of a run is written down.
@@ -231,7 +238,14 @@ pub fn run_into(
         Detail::Overwrites => sandbox.reads().map(Reads::new),
         Detail::Changes | Detail::Reads | Detail::Steps => None,
     };
-    let started = start_all(programs, sandbox, calls::filter(detail, reads.is_some()))?;
+    let unavailable = |why: String| TraceError::Unavailable {
+        what: "give each program a process namespace".into(),
+        source: std::io::Error::other(why),
+    };
+    let container = options.containers.then(|| sandbox.container());
+    let container = container.transpose().map_err(unavailable)?;
+    let filter = calls::filter(detail, reads.is_some());
+    let started = start_all(programs, sandbox, filter, container)?;
     let begun = Instant::now();
     let world = World { fence, ..look_around(&started, sandbox, options, spool, reads) };
     let pids: Vec<i32> = started.iter().map(|one| one.stop.tid()).collect();
@@ -253,7 +267,12 @@ pub fn run_into(
     tracer.note_reads();
     tracer.note_unclear_reads();
     if outcome.is_err() {
-        tracer.threads.values().for_each(|thread| spawn::end(thread.process));
+        // The first process of a namespace goes when all others in it have gone.
+        let is_main = |process: &i32| pids.contains(process);
+        let all = tracer.threads.values().map(|thread| thread.process);
+        let (mains, others): (Vec<i32>, Vec<i32>) = all.partition(is_main);
+        mains.iter().for_each(|pid| process::kill(*pid));
+        others.into_iter().chain(mains).for_each(spawn::end);
     }
     let Tracer { events, mut gaps, programs, world, stacks, .. } = tracer;
     let strayed = world.strayed;
@@ -274,10 +293,11 @@ fn start_all(
     programs: &[Program],
     sandbox: &Sandbox,
     filter: &[libc::sock_filter],
+    container: Option<Container>,
 ) -> Result<Vec<Started>, TraceError> {
     let mut started: Vec<Started> = Vec::new();
     for program in programs {
-        match spawn::start(program, sandbox, filter) {
+        match spawn::start(program, sandbox, filter, container) {
             Ok(one) => started.push(one),
             Err(error) => {
                 started.iter().for_each(|one| spawn::end(one.stop.tid()));
@@ -352,6 +372,7 @@ fn look_around(
         mappings: mapping::Mappings::default(),
         reads: options.detail != Detail::Changes,
         steps: options.detail == Detail::Steps,
+        containers: options.containers,
         mains: started.iter().map(|one| one.stop.tid()).collect(),
         locked: BTreeSet::new(),
         told_reads,

@@ -13,9 +13,9 @@ use std::path::Path;
 use nix::unistd::{Pid, getpgid};
 
 use crate::sys::ptrace::Tid;
-use crate::trace::blocked;
 use crate::trace::calls::Call;
 use crate::trace::tracer::Tracer;
+use crate::trace::{blocked, numbers};
 
 /// `PIDFD_SIGNAL_PROCESS_GROUP` (Linux 6.9).
 const TO_GROUP: u64 = 4;
@@ -82,6 +82,8 @@ fn aim(tid: Tid, call: Call, args: &[u64; 6]) -> Option<Aim> {
         return None;
     }
     match call {
+        // Its numbers are others than the lab's, and lead to processes below it alone; so do its descriptors of processes.
+        _ if numbers::are_own(tid) => None,
         Call::PidfdSendSignal => {
             let process = match process_of(tid, number(0)) {
                 Ok(process) => process?,
@@ -93,8 +95,6 @@ fn aim(tid: Tid, call: Call, args: &[u64; 6]) -> Option<Aim> {
             let group = args[3] & TO_GROUP != 0;
             Some(if group { Aim::Group(process) } else { Aim::Process(process) })
         }
-        // Its numbers are others than the lab's, and lead to processes below it alone.
-        _ if has_own_numbers(tid) => None,
         // It only asks.
         Call::Kill if args[1] == 0 => None,
         Call::Kill => match number(0) {
@@ -107,13 +107,6 @@ fn aim(tid: Tid, call: Call, args: &[u64; 6]) -> Option<Aim> {
         Call::Tgkill | Call::RtTgsigqueueinfo | Call::Ptrace => Some(Aim::Process(number(1))),
         _ => None,
     }
-}
-
-/// The thread lives in a process namespace that is not the lab's.
-fn has_own_numbers(tid: Tid) -> bool {
-    let namespace = |who: &str| std::fs::read_link(format!("/proc/{who}/ns/pid")).ok();
-    let (its, own) = (namespace(&tid.to_string()), namespace("self"));
-    its.is_some() && its != own
 }
 
 /// The process that a descriptor stands for: one by `pidfd_open`, or a folder of `/proc`.

@@ -11,6 +11,7 @@ use nix::sys::stat::{FileStat, Mode, fstatat};
 
 use crate::sys::memory;
 use crate::trace::names::Inode;
+use crate::trace::numbers;
 use crate::watched::Watched;
 
 const LONGEST_PATH: usize = 4096;
@@ -238,7 +239,8 @@ impl<'a> View<'a> {
         let text = path.to_str()?;
         let number = if let Some(rest) = text.strip_prefix("/proc/") {
             let (who, rest) = rest.split_once('/')?;
-            let own = who == "self" || who == "thread-self" || who == self.tid.to_string();
+            let named = || who.parse().is_ok_and(|number| numbers::names_itself(self.tid, number));
+            let own = who == "self" || who == "thread-self" || named();
             rest.strip_prefix("fd/").filter(|_| own)?
         } else {
             match text.strip_prefix("/dev/")? {

@@ -12,7 +12,7 @@ use crate::op::Stream;
 use crate::sandbox::Sandbox;
 use crate::subject::Program;
 use crate::sys::forked::Forked;
-use crate::sys::process::{self, Launch};
+use crate::sys::process::{self, Container, Launch};
 use crate::sys::ptrace::{self, News, Stopped, Why};
 use crate::sys::pty;
 use crate::trace::TraceError;
@@ -83,7 +83,7 @@ fn stdin(bytes: &[u8]) -> io::Result<OwnedFd> {
     Ok(file.into())
 }
 
-/// Starts a program and leaves it in the stop of its exec.
+/// Starts a program and leaves it in the stop of its exec; in a container of its own where one is given.
 ///
 /// # Errors
 ///
@@ -92,6 +92,7 @@ pub(super) fn start(
     program: &Program,
     sandbox: &Sandbox,
     filter: &[libc::sock_filter],
+    container: Option<Container>,
 ) -> Result<Started, TraceError> {
     let failed = |stage: &'static str| move |source| spawn_error(program, stage, source);
     let candidates = candidates(program).map_err(failed("find it"))?;
@@ -119,6 +120,7 @@ pub(super) fn start(
         entry: &sandbox.entry(),
         folder: &folder,
         filter,
+        container,
     };
     let _forked = Forked::new();
     let child = process::start(&launch).map_err(failed("fork"))?;
@@ -132,26 +134,35 @@ fn bring_to_exec(
     mut child: process::Child<'_>,
 ) -> Result<(Stopped, OwnedFd), TraceError> {
     let pid = child.pid;
-    let traced = ptrace::seize(pid)
-        .and_then(|()| process::pidfd(pid))
-        .and_then(|fd| child.release().map(|()| fd));
-    let pidfd = match traced {
-        Ok(pidfd) => pidfd,
-        Err(source) => {
-            end(pid);
-            return Err(TraceError::Unavailable { what: "trace a child process".into(), source });
-        }
-    };
+    if let Err(source) = ptrace::seize(pid).and_then(|()| child.release()) {
+        return Err(TraceError::Unavailable { what: "trace a child process".into(), source });
+    }
+    let unavailable =
+        |what: &'static str| move |source| TraceError::Unavailable { what: what.into(), source };
     loop {
-        match ptrace::wait(pid, true) {
-            Ok(News::Stop(stop, Why::Exec(_))) => {
+        match ptrace::wait(child.pid, true).map_err(unavailable("wait for a child process"))? {
+            News::Stop(stop, Why::Exec(_)) => {
+                let pidfd = process::pidfd(child.pid).map_err(unavailable("hold a child process"));
                 child.is_apart();
-                return Ok((stop, pidfd));
+                return match pidfd {
+                    Ok(pidfd) => Ok((stop, pidfd)),
+                    Err(error) => {
+                        end(stop.tid());
+                        Err(error)
+                    }
+                };
             }
-            Ok(News::Stop(stop, Why::Signal(signal))) => drop(stop.go(signal)),
-            Ok(News::Stop(stop, _)) => drop(stop.go(0)),
-            Ok(News::Nothing) => {}
-            Ok(News::Exited(..) | News::Killed(..) | News::NoChildren) => {
+            News::Stop(stop, Why::Made(first)) => {
+                let maker = stop.tid();
+                child.goes_on_as(first);
+                let _ = stop.go(0);
+                wait_for_end(maker).map_err(unavailable("wait for a child process"))?;
+                child.maker_is_gone();
+            }
+            News::Stop(stop, Why::Signal(signal)) => drop(stop.go(signal)),
+            News::Stop(stop, _) => drop(stop.go(0)),
+            News::Nothing => {}
+            News::Exited(..) | News::Killed(..) | News::NoChildren => {
                 let failure = child.failure();
                 return Err(spawn_error(
                     program,
@@ -159,13 +170,18 @@ fn bring_to_exec(
                     io::Error::from_raw_os_error(failure.errno),
                 ));
             }
-            Err(source) => {
-                end(pid);
-                return Err(TraceError::Unavailable {
-                    what: "wait for a child process".into(),
-                    source,
-                });
-            }
+        }
+    }
+}
+
+/// Lets a child of this thread run to its end.
+fn wait_for_end(pid: i32) -> io::Result<()> {
+    loop {
+        match ptrace::wait(pid, true)? {
+            News::Stop(stop, Why::Signal(signal)) => drop(stop.go(signal)),
+            News::Stop(stop, _) => drop(stop.go(0)),
+            News::Nothing => {}
+            News::Exited(..) | News::Killed(..) | News::NoChildren => return Ok(()),
         }
     }
 }

@@ -411,6 +411,10 @@ impl Tracer<'_> {
         let mut others = Vec::new();
         for (tid, thread) in self.threads.iter().filter(|(_, thread)| thread.program == program) {
             match &thread.state {
+                // With the first process of a container the kernel ends the others: the news is on the way.
+                State::AtGate(..) if self.world.containers && !blocked::stands_still(*tid) => {
+                    return false;
+                }
                 State::AtGate(..) => at_gate = true,
                 State::Running => others.push(*tid),
                 State::InCall(pending) if !pending.alone => others.push(*tid),

@@ -18,7 +18,7 @@ use crate::trace::released::{self, Held};
 use crate::trace::resolve;
 use crate::trace::steps::{Gate, Steps};
 use crate::trace::world::{Done, World};
-use crate::trace::{Director, Step, TraceError};
+use crate::trace::{Director, Step, TraceError, blocked};
 
 /// More processes at a time than this end the run.
 pub(super) const MOST_PROCESSES: usize = 256;
@@ -188,13 +188,26 @@ impl Tracer<'_> {
                 self.entered(stop);
             }
             Why::Exit => self.exited(stop),
-            Why::Signal(signal) => self.go(stop, signal),
+            Why::Signal(signal) => self.signalled(stop, signal),
             Why::GroupStop => drop(stop.listen()),
             Why::Made(child) => self.made(stop, child),
             Why::Exec(former) => self.executed(stop, former),
             Why::Begin if is_new => self.set(tid, State::Born(stop)),
             Why::Begin | Why::Other => self.go(stop, 0),
         }
+    }
+
+    /// A signal is about to be delivered. A fault that a program does not handle ends it, also in a container; but from its
+    /// first process the kernel keeps it while it is traced, and it would come to the same fault again for ever.
+    fn signalled(&mut self, stop: Stopped, signal: i32) {
+        let thread = &self.threads[&stop.tid()];
+        let program = thread.program;
+        let is_first = self.is_first(program, thread.process);
+        if is_first && stop.is_at_fault(signal) && !blocked::handles(stop.tid(), signal) {
+            // It stays where it is.
+            return self.doom(program, Some(Exit::Signal(signal)));
+        }
+        self.go(stop, signal);
     }
 
     /// Writes down what was read since the last time, where no stops tell.

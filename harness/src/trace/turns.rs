@@ -25,7 +25,7 @@ impl Tracer<'_> {
         }
         let running = &mut self.programs[program];
         running.held |= step == Step::Hold;
-        if running.held || running.doomed.is_some() || self.leaving.contains(&process) {
+        if running.held || running.doomed.is_some() || self.is_leaving(program, process) {
             return self.wait_at_entry(stop);
         }
         let Ok(entry) = stop.entry() else { return };
@@ -69,6 +69,16 @@ impl Tracer<'_> {
             _ => stop,
         };
         match call {
+            Call::ExitGroup if self.is_first(program, process) => {
+                // With it the kernel ends all others of its container.
+                let inside = self.inside.and_then(|inside| self.threads.get(&inside));
+                if inside.is_some_and(|other| other.program == program) {
+                    return self.wait_at_entry(stop);
+                }
+                self.leaving.insert(process);
+                self.has_stepped(tid, 0);
+                return self.go(stop, 0);
+            }
             Call::ExitGroup | Call::Execve | Call::Execveat if self.has_siblings(tid) => {
                 // It ends its siblings: not in the middle of a change, and not before one that could still begin.
                 let inside = self.inside.and_then(|inside| self.threads.get(&inside));
@@ -122,6 +132,17 @@ impl Tracer<'_> {
         } else {
             self.let_in(stop, pending, entry);
         }
+    }
+
+    /// It is the first process of a container.
+    pub(super) fn is_first(&self, program: usize, process: i32) -> bool {
+        self.world.containers && self.programs[program].main == process
+    }
+
+    /// It is about to be ended by another thread, or with its container.
+    fn is_leaving(&self, program: usize, process: i32) -> bool {
+        let main = self.programs[program].main;
+        self.leaving.contains(&process) || self.world.containers && self.leaving.contains(&main)
     }
 
     pub(super) fn has_siblings(&self, tid: Tid) -> bool {
@@ -245,7 +266,9 @@ impl Tracer<'_> {
             State::AtExit(..) => true,
             State::AtEntry(_) => {
                 let program = &self.programs[thread.program];
-                !program.held && program.doomed.is_none() && !self.leaving.contains(&thread.process)
+                !program.held
+                    && program.doomed.is_none()
+                    && !self.is_leaving(thread.program, thread.process)
             }
             _ => false,
         })

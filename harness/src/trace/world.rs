@@ -60,6 +60,8 @@ pub(super) struct World {
     pub(super) reads: bool,
     /// Every step is held.
     pub(super) steps: bool,
+    /// Each program is process 1 of a process namespace of its own.
+    pub(super) containers: bool,
     /// The first process of each program.
     pub(super) mains: Vec<i32>,
     /// Files on which a process has taken a lock, with the process; it may have let it go since.

@@ -4,8 +4,17 @@
  *   must:L    makes the folder, or ends with 75      rm:L     removes the file or the folder
  *   count     adds one to the number in `s`, by a temporary file of its own
  *   shared    the same, by a temporary file that others use too
- *   inplace   the same, in the file itself           say:W    prints the word */
+ *   inplace   the same, in the file itself           say:W    prints the word
+ *   put:W     puts the word in `s`, by a temporary file of its own
+ *   pid       prints the process id, and that of the parent
+ *   owns:L    makes a link to its process id; one whose owner does not live is removed, and it tries again
+ *   mine:L    the same, but a link to its own process id is its own
+ *   orphan    makes a process whose parent ends at once, and prints who that one's parent is then
+ *   term      signals itself with SIGTERM            trap     the same, with a handler that prints
+ *   fault     touches what is not there              abort    ends itself by abort()
+ *   leave     makes a process that adds lines to `s` for ever */
 #include "subject.h"
+#include <sched.h>
 
 static void count(const char *temporary) {
     char text[32] = "";
@@ -18,6 +27,53 @@ static void count(const char *temporary) {
     close(to);
     if (temporary && rename(temporary, "s") != 0)
         exit(9);
+}
+
+static void replace(const char *word) {
+    char temporary[32];
+    snprintf(temporary, sizeof temporary, "t.%d", getpid());
+    int to = OK(open(temporary, O_WRONLY | O_CREAT | O_TRUNC, 0644));
+    OK(write(to, word, strlen(word)));
+    close(to);
+    if (rename(temporary, "s") != 0)
+        exit(9);
+}
+
+static void own(const char *lock, int may_be_mine) {
+    char me[32];
+    snprintf(me, sizeof me, "%d", getpid());
+    while (symlink(me, lock) != 0) {
+        char owner[32] = "";
+        if (readlink(lock, owner, sizeof owner - 1) < 0)
+            continue;
+        if (may_be_mine && strcmp(owner, me) == 0)
+            return;
+        if (kill(atoi(owner), 0) != 0)
+            unlink(lock);
+    }
+}
+
+static void caught(int signal) {
+    (void)signal;
+    OK(write(1, "caught\n", 7));
+}
+
+static void orphan(void) {
+    int told[2];
+    char text[32] = "";
+    OK(pipe(told));
+    if (OK(fork()) == 0) {
+        int parent = getpid();
+        if (OK(fork()) == 0) {
+            while (getppid() == parent)
+                sched_yield();
+            OK(write(told[1], text, snprintf(text, sizeof text, "%d", getppid())));
+        }
+        _exit(0);
+    }
+    close(told[1]);
+    OK(read(told[0], text, sizeof text - 1));
+    puts(text);
 }
 
 static void step(const char *word) {
@@ -41,6 +97,29 @@ static void step(const char *word) {
         OK(remove(of));
     } else if (strncmp(word, "say:", 4) == 0) {
         puts(of);
+    } else if (strncmp(word, "put:", 4) == 0) {
+        replace(of);
+    } else if (strncmp(word, "owns:", 5) == 0) {
+        own(of, 0);
+    } else if (strncmp(word, "mine:", 5) == 0) {
+        own(of, 1);
+    } else if (strcmp(word, "pid") == 0) {
+        printf("%d %d\n", getpid(), getppid());
+    } else if (strcmp(word, "orphan") == 0) {
+        orphan();
+    } else if (strcmp(word, "term") == 0) {
+        OK(kill(getpid(), SIGTERM));
+    } else if (strcmp(word, "trap") == 0) {
+        signal(SIGTERM, caught);
+        OK(kill(getpid(), SIGTERM));
+    } else if (strcmp(word, "fault") == 0) {
+        *(volatile int *)8 = 1;
+    } else if (strcmp(word, "abort") == 0) {
+        abort();
+    } else if (strcmp(word, "leave") == 0) {
+        if (OK(fork()) == 0)
+            for (;;)
+                close(OK(open("s", O_WRONLY | O_APPEND)));
     } else if (strcmp(word, "count") == 0) {
         char temporary[32];
         snprintf(temporary, sizeof temporary, "t.%d", getpid());

@@ -79,3 +79,64 @@ fn mistakes_are_told() {
         assert!(text.contains(said), "{args:?}: {text}");
     }
 }
+
+#[test]
+fn containers_are_said_and_replayed() {
+    if let Err(why) = crashlab::sandbox::containers() {
+        eprintln!("skipped: {why}");
+        return;
+    }
+    let words = "steps put:12345678 --and steps put:abc".split(' ').collect::<Vec<_>>();
+    let steps = crate::support::program("steps").display().to_string();
+    let words: Vec<&str> =
+        words.into_iter().map(|word| if word == "steps" { &steps } else { word }).collect();
+    let (code, text) = race(&[&["--state", "s", "--containers", "--"], &words[..]].concat());
+    assert_eq!(code, 1, "{text}");
+    assert!(text.contains("each program is process 1 of a process namespace of its own"), "{text}");
+    let line = text.lines().find(|line| line.contains("replay: ")).expect("a line to replay");
+    assert!(line.contains("crashlab race --state s --containers --case race:"), "{line}");
+    let id = line.split("--case ").nth(1).and_then(|rest| rest.split(' ').next()).expect("an id");
+    let case = ["--state", "s", "--containers", "--case", id, "--"];
+    let (code, text) = race(&[&case, &words[..]].concat());
+    assert_eq!(code, 1, "{text}");
+    let (code, text) =
+        race(&[&["--state", "s", "--json", "--containers", "--"], &words[..]].concat());
+    assert_eq!(code, 1, "{text}");
+    assert!(text.contains(r#""containers":true"#), "{text}");
+}
+
+/// Where nobody may make process namespaces: said, and no pass.
+#[test]
+fn without_process_namespaces_there_are_no_containers() {
+    let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    std::fs::write(folder.path().join("s"), "5\n").unwrap();
+    let scenario = "title = 'One'\nproves = 'Nothing'\n[subject]\ncommand = ['sh', '-c', 'echo x >> s']\nstate = ['s']\nsetup = ['touch s']\n[[fault]]\nkind = 'race'\ncontainers = true\n";
+    std::fs::write(folder.path().join("one.toml"), scenario).unwrap();
+    let forbid = "echo 0 > /proc/sys/user/max_pid_namespaces || exit 98; exec \"$@\"";
+    let forbidden = |args: &[&str]| {
+        let output = Command::new("unshare")
+            .args(["--user", "--map-root-user", "sh", "-c", forbid, "sh"])
+            .arg(env!("CARGO_BIN_EXE_crashlab"))
+            .args(args)
+            .current_dir(folder.path())
+            .output()
+            .unwrap();
+        let text = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
+        (output.status.code().unwrap(), text)
+    };
+    let (code, text) = forbidden(&["race", "--containers", "--", "sh", "-c", "echo x >> s"]);
+    if code == 98 || text.starts_with("unshare:") {
+        eprintln!("skipped: {text}");
+        return;
+    }
+    assert_eq!(code, 3, "{text}");
+    assert!(text.contains("skipped: a race in containers: no "), "{text}");
+    assert!(text.contains("`crashlab doctor` says what to do"), "{text}");
+    let (code, text) = forbidden(&["run", "one.toml"]);
+    assert_eq!(code, 0, "as where a program is not installed: {text}");
+    assert!(text.contains("skip one") && text.contains("a race in containers"), "{text}");
+    let (code, text) = forbidden(&["run", "--deny", "skipped", "one.toml"]);
+    assert_eq!(code, 1, "{text}");
+    let (_, text) = forbidden(&["doctor"]);
+    assert!(text.contains("limited  process namespaces"), "{text}");
+}

@@ -76,6 +76,7 @@ pub(crate) fn options() -> Options {
         budget: Budget::default(),
         pin: None,
         backtrace: false,
+        containers: false,
     }
 }
 

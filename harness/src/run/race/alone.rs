@@ -40,6 +40,7 @@ pub fn race_alone(
             Some(id) => Some((race.schedule_of(id).ok_or_else(wrong)?, id)),
             None => None,
         };
+        let stage = stage.in_containers(race.containers)?;
         let stage = match scenario.subject.state.is_empty() {
             true => stage.with_state(state_of(&stage, &before, race)?),
             false => stage.clone(),
@@ -59,6 +60,7 @@ pub fn race_alone(
             about: String::new(),
             expect: fault.expect.clone(),
             partial: case.is_some() || is_requested(),
+            containers: race.containers,
             cases,
             confirmation: Confirmation::default(),
             disks: Vec::new(),

@@ -25,6 +25,19 @@ pub(super) struct Explored {
     steps: Vec<usize>,
     /// Runs that did not do what they had done before.
     departed: usize,
+    /// It was told to stop before its end.
+    interrupted: bool,
+}
+
+/// How runs are made whose guides are known beforehand.
+#[derive(Debug)]
+pub(super) struct Runs<'a> {
+    /// So many at a time.
+    pub(super) jobs: usize,
+    /// Before what programs are held.
+    pub(super) contested: &'a Contested,
+    /// Runs between them when it is due.
+    pub(super) second: &'a SecondRound<'a>,
 }
 
 struct Shared {
@@ -44,12 +57,12 @@ pub(super) fn explore(
     stage: &Stage<'_>,
     before: &Tree,
     fault: &RaceFault,
-    jobs: usize,
+    (jobs, second): (usize, &SecondRound<'_>),
     contested: &mut Contested,
 ) -> Result<Explored, LabError> {
     // Where a run changes something else than those before, it begins again: others may have looked at that unseen.
     loop {
-        let explored = explore_knowing(stage, before, fault, jobs, contested)?;
+        let explored = explore_knowing(stage, before, fault, &Runs { jobs, contested, second })?;
         let learnt = explored.runs.iter().map(|ran| contested.learn(&ran.touched));
         if learnt.filter(|is_new| *is_new).count() == 0 || is_requested() {
             return Ok(explored);
@@ -61,8 +74,7 @@ fn explore_knowing(
     stage: &Stage<'_>,
     before: &Tree,
     fault: &RaceFault,
-    jobs: usize,
-    contested: &Contested,
+    runs: &Runs<'_>,
 ) -> Result<Explored, LabError> {
     let shared = Mutex::new(Shared {
         exploration: Exploration::new(fault.preemptions),
@@ -72,13 +84,13 @@ fn explore_knowing(
         failed: false,
     });
     let changed = Condvar::new();
-    on_each(stage, jobs, |stage| work(stage, before, fault, contested, &shared, &changed))?;
-    let Shared { exploration, mut runs, .. } =
+    on_each(stage, runs.jobs, |stage| work(stage, before, fault, runs, &shared, &changed))?;
+    let Shared { exploration, runs: mut ran, .. } =
         shared.into_inner().unwrap_or_else(PoisonError::into_inner);
     let counts = exploration.counts();
     let steps: Vec<usize> = (0..fault.processes.len())
         .map(|side| {
-            let made = runs.first().map_or(&[][..], |ran| &ran.made);
+            let made = ran.first().map_or(&[][..], |ran| &ran.made);
             made.iter().filter(|made| made.taken.side == side).count()
         })
         .collect();
@@ -86,17 +98,19 @@ fn explore_knowing(
     if counts.left > 0 && !is_requested() {
         let count = (fault.schedules / BY_CHANCE).max(1);
         let length: usize = steps.iter().sum();
-        by_chance = Some((count, length));
         let depth = fault.preemptions.unwrap_or(2) + 1;
         let guide = |number: usize| {
             let seed = fault.seed.wrapping_add(number as u64);
             Guide::Priorities(Priorities::draw(seed, fault.processes.len(), length, depth))
         };
-        runs.extend(run_each(stage, before, fault, (jobs, contested), count, guide)?);
+        let drawn = run_each(stage, before, fault, runs, count, guide)?;
+        by_chance = Some((drawn.len(), length));
+        ran.extend(drawn);
     }
     let departed =
-        runs.iter().filter(|ran| matches!(ran.outcome.ending, Ending::Departed(_))).count();
-    Ok(Explored { runs, counts, by_chance, steps, departed })
+        ran.iter().filter(|ran| matches!(ran.outcome.ending, Ending::Departed(_))).count();
+    let interrupted = is_requested();
+    Ok(Explored { runs: ran, counts, by_chance, steps, departed, interrupted })
 }
 
 /// Does the same on as many stages as may be used at once.
@@ -130,33 +144,35 @@ pub(super) fn run_each(
     stage: &Stage<'_>,
     before: &Tree,
     fault: &RaceFault,
-    (jobs, contested): (usize, &Contested),
+    runs: &Runs<'_>,
     count: usize,
     guide: impl Fn(usize) -> Guide + Sync,
 ) -> Result<Vec<Ran>, LabError> {
     let progress = &stage.settings().progress;
     progress.plan(count);
     let next = AtomicUsize::new(0);
-    let runs = Mutex::new(Vec::new());
-    on_each(stage, jobs, |stage| {
+    let made = Mutex::new(Vec::new());
+    on_each(stage, runs.jobs, |stage| {
         loop {
             let number = next.fetch_add(1, Ordering::Relaxed);
             if number >= count || is_requested() {
                 return Ok(());
             }
-            let ran = outcome::run(stage, before, fault, guide(number), contested)?;
+            runs.second.run_if_due(stage)?;
+            let ran = outcome::run(stage, before, fault, guide(number), runs.contested);
+            let Some(ran) = unless_stopped(ran)? else { return Ok(()) };
             progress.done();
-            runs.lock().unwrap_or_else(PoisonError::into_inner).push(ran);
+            made.lock().unwrap_or_else(PoisonError::into_inner).push(ran);
         }
     })?;
-    Ok(runs.into_inner().unwrap_or_else(PoisonError::into_inner))
+    Ok(made.into_inner().unwrap_or_else(PoisonError::into_inner))
 }
 
 fn work(
     stage: &Stage<'_>,
     before: &Tree,
     fault: &RaceFault,
-    contested: &Contested,
+    runs: &Runs<'_>,
     shared: &Mutex<Shared>,
     changed: &Condvar,
 ) -> Result<(), LabError> {
@@ -183,7 +199,10 @@ fn work(
             }
         };
         progress.plan(1);
-        let ran = outcome::run(stage, before, fault, Guide::Walk(walk), contested);
+        let ran = runs
+            .second
+            .run_if_due(stage)
+            .and_then(|()| outcome::run(stage, before, fault, Guide::Walk(walk), runs.contested));
         progress.done();
         let mut state = lock();
         state.under_way -= 1;
@@ -200,6 +219,8 @@ fn work(
                     }
                 }
             }
+            // What this run would have come to is not known; the others are.
+            Err(LabError::Interrupted) => {}
             Err(error) => {
                 state.failed = true;
                 changed.notify_all();
@@ -236,6 +257,13 @@ impl Explored {
                 counted(runs as usize, "schedule"),
                 steps.join(" + "),
                 thousands(left as usize),
+            );
+        }
+        if self.interrupted {
+            text = format!(
+                "race{name}: interrupted after {} of {all} interleavings of {} steps: not all orders were tried",
+                counted(runs as usize, "schedule"),
+                steps.join(" + "),
             );
         }
         if known > 0 {

@@ -7,14 +7,15 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use super::LabError;
 use super::cases::{Case, Evidence};
 use super::stage::Stage;
-use super::{LabError, check_interrupt};
 use crate::fault::race::explore::{Counts, Side, interleavings};
 use crate::fault::race::fewest::fewest_switches;
 use crate::fault::race::schedule::{Block, Schedule, Taken};
 use crate::fault::race::steer::{Contested, Ending, Follow, Guide, Made};
-use crate::judge::{Masks, Verdict};
+use crate::judge::{Grade, Masks, Verdict, Word};
+use crate::sandbox;
 use crate::scenario::RaceFault;
 use crate::tree::Tree;
 use crate::wrap::{counted, thousands};
@@ -25,12 +26,14 @@ mod explore;
 mod one_dies;
 mod oracle;
 mod outcome;
+mod second_round;
 
 pub use alone::race_alone;
 use columns::columns;
-use explore::explore;
+use explore::{Runs, explore};
 use oracle::Oracle;
 use outcome::{Outcome, Ran};
+use second_round::SecondRound;
 
 /// Runs that ended alike.
 #[derive(Debug)]
@@ -54,6 +57,8 @@ pub(super) struct Raced {
     names: Vec<String>,
     classes: Vec<Class>,
     oracle: Oracle,
+    /// What differs between equal orders, where there was time to learn it.
+    masks: Option<Masks>,
     notes: Vec<String>,
 }
 
@@ -69,10 +74,11 @@ pub(super) fn race(
     only: Option<(Schedule, &str)>,
     jobs: usize,
 ) -> Result<Raced, LabError> {
-    let stage = &stage.clone();
+    let stage = &stage.in_containers(fault.containers)?;
     let oracle = Oracle::ask(stage, before, fault)?;
+    let second = SecondRound::later(&oracle, before, fault);
     let mut classes: Vec<Class> = Vec::new();
-    let mut notes = Vec::new();
+    let mut notes: Vec<String> = containers(fault).into_iter().collect();
     let mut contested = learn(stage, before, fault)?;
     let id = only.as_ref().map(|(_, id)| (*id).to_owned());
     match only {
@@ -81,11 +87,11 @@ pub(super) fn race(
             add(&mut classes, outcome::run(stage, before, fault, guide, &contested)?);
         }
         None => {
-            let mut explored = explore(stage, before, fault, jobs, &mut contested)?;
+            let mut explored = explore(stage, before, fault, (jobs, &second), &mut contested)?;
             notes.push(explored.told(fault));
             if fault.kill_one {
-                let (deaths, note) =
-                    one_dies::each(stage, before, fault, &explored.runs, jobs, &contested)?;
+                let runs = Runs { jobs, contested: &contested, second: &second };
+                let (deaths, note) = one_dies::each(stage, before, fault, &explored.runs, &runs)?;
                 explored.runs.extend(deaths);
                 notes.push(note);
             }
@@ -95,8 +101,10 @@ pub(super) fn race(
         }
     }
     let names = fault.processes.iter().map(|(name, _)| name.clone()).collect();
+    let masks = second.masks();
     Ok(Raced {
         id,
+        masks,
         contested,
         name: fault.name.clone(),
         before: before.clone(),
@@ -142,17 +150,25 @@ fn add(classes: &mut Vec<Class>, ran: Ran) {
 type Judged = (Vec<Case>, Vec<String>, Vec<String>);
 
 impl Raced {
-    /// Runs one order once more, at least [`super::controls::CONTROLS_APART`] later, to learn what times do, and judges.
+    /// Learns what times do, if that is not known yet: runs the orders once more, at least
+    /// [`super::controls::CONTROLS_APART`] later; and judges.
     ///
     /// # Errors
     ///
     /// As [`Stage::run`].
     pub(super) fn judge(self, stage: &Stage<'_>, fault: &RaceFault) -> Result<Judged, LabError> {
-        let masks = self.oracle.masks(stage, &self.before, fault)?;
+        let stage = &stage.in_containers(fault.containers)?;
+        let masks = match &self.masks {
+            Some(known) => Some(known.clone()),
+            None => unless_stopped(self.oracle.masks(stage, &self.before, fault))?,
+        };
+        let is_sure = masks.is_some();
+        let masks = masks.unwrap_or_default();
         let mut cases = Vec::new();
         for class in &self.classes {
             let verdict = self.oracle.judge(&class.outcome, &self.names, &masks);
-            let is_fault = verdict.grade != crate::judge::Grade::Good;
+            let verdict = if is_sure { verdict } else { unsure(verdict) };
+            let is_fault = verdict.grade != Grade::Good;
             let best = match is_fault && class.best.outcome.died.is_none() && self.id.is_none() {
                 true => self.shortest(stage, fault, class, &verdict, &masks)?,
                 false => None,
@@ -204,14 +220,14 @@ impl Raced {
         verdict: &Verdict,
         masks: &Masks,
     ) -> Result<Option<Ran>, LabError> {
-        check_interrupt()?;
         let Some(order) = fewest_switches(&class.best.made) else { return Ok(None) };
         let schedule = in_order(&class.best.made, &order);
         if schedule.switches() >= class.best.schedule().switches() {
             return Ok(None);
         }
         let guide = Guide::Follow(Follow::new(schedule));
-        let ran = outcome::run(stage, &self.before, fault, guide, &self.contested)?;
+        let ran = outcome::run(stage, &self.before, fault, guide, &self.contested);
+        let Some(ran) = unless_stopped(ran)? else { return Ok(None) };
         let same = self.oracle.judge(&ran.outcome, &self.names, masks);
         Ok((same.word == verdict.word).then_some(ran))
     }
@@ -225,6 +241,38 @@ impl Raced {
             ..Evidence::default()
         }
     }
+}
+
+/// What a run told, or nothing where it was told to stop: what is known by then is told all the same.
+fn unless_stopped<T>(result: Result<T, LabError>) -> Result<Option<T>, LabError> {
+    match result {
+        Ok(told) => Ok(Some(told)),
+        Err(LabError::Interrupted) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// The verdict where nobody knows what equal orders differ in: only what is equal is sure, and who waits for whom.
+fn unsure(verdict: Verdict) -> Verdict {
+    match verdict.word {
+        word if word.grade() != Grade::Fault || word == Word::Hung => verdict,
+        word => Verdict::not_measured(format!(
+            "interrupted before it was known what differs between equal runs; if nothing does, {word}: {}",
+            verdict.why
+        )),
+    }
+}
+
+/// What is to be known of the containers that the programs run in.
+fn containers(fault: &RaceFault) -> Option<String> {
+    let found = sandbox::containers().as_ref().ok().filter(|_| fault.containers)?;
+    let name = if fault.name.is_empty() { String::new() } else { format!(" {}", fault.name) };
+    let mut text =
+        format!("race{name}: each program is process 1 of a process namespace of its own");
+    if let Some(why) = &found.proc_is_shared {
+        text += &format!(", but sees the machine's /proc ({why})");
+    }
+    Some(text)
 }
 
 /// The schedule of the same steps made in this order.
@@ -246,4 +294,30 @@ fn in_order(made: &[Made], order: &[Side]) -> Schedule {
         taken.push(Taken { side: *side, enabled, text: made.taken.text.clone() });
     }
     Schedule::of(&taken, None)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn without_the_second_round_only_what_is_equal_is_sure() {
+        let verdict = |word| unsure(Verdict::new(word, "so it is"));
+        for word in [Word::Serial, Word::Hung, Word::NotMeasured] {
+            assert_eq!(verdict(word).word, word);
+        }
+        for word in [Word::Lost, Word::Torn, Word::Diverged, Word::Refused] {
+            let verdict = verdict(word);
+            assert_eq!(verdict.word, Word::NotMeasured);
+            let why = format!("if nothing does, {word}: so it is");
+            assert!(verdict.why.contains(&why), "{}", verdict.why);
+        }
+    }
+
+    #[test]
+    fn who_is_told_to_stop_tells_nothing_and_fails_not() {
+        assert!(matches!(unless_stopped(Ok(1)), Ok(Some(1))));
+        assert!(matches!(unless_stopped::<()>(Err(LabError::Interrupted)), Ok(None)));
+        assert!(unless_stopped::<()>(Err(LabError::Lab(String::new()))).is_err());
+    }
 }

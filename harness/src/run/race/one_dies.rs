@@ -4,11 +4,11 @@ use std::collections::HashSet;
 
 use super::super::LabError;
 use super::super::stage::Stage;
-use super::explore::run_each;
+use super::explore::{Runs, run_each};
 use super::outcome::Ran;
 use super::*;
 
-/// A run for each place in these runs, as many as the fault's budget allows; and how many there are.
+/// A run for each place in these known runs, as many as the fault's budget allows; and how many there are.
 ///
 /// # Errors
 ///
@@ -17,13 +17,12 @@ pub(super) fn each(
     stage: &Stage<'_>,
     before: &Tree,
     fault: &RaceFault,
-    runs: &[Ran],
-    jobs: usize,
-    contested: &Contested,
+    known_runs: &[Ran],
+    runs: &Runs<'_>,
 ) -> Result<(Vec<Ran>, String), LabError> {
     let mut known: HashSet<(Vec<u8>, Side)> = HashSet::new();
     let mut places = Vec::new();
-    let mut order: Vec<&Ran> = runs.iter().collect();
+    let mut order: Vec<&Ran> = known_runs.iter().collect();
     order.sort_by_key(|ran| ran.size());
     for ran in order {
         let sides: Vec<u8> = ran.made.iter().map(|made| made.taken.side as u8).collect();
@@ -38,10 +37,10 @@ pub(super) fn each(
     let found = places.len();
     places.truncate(fault.schedules);
     let guide = |number: usize| Guide::Follow(Follow::new(places[number].clone()));
-    let died = run_each(stage, before, fault, (jobs, contested), places.len(), guide)?;
+    let died = run_each(stage, before, fault, runs, places.len(), guide)?;
     let note = format!(
         "one dies: at {} of {} places in these schedules",
-        thousands(places.len()),
+        thousands(died.len()),
         thousands(found)
     );
     Ok((died, note))

@@ -147,7 +147,9 @@ pub(super) fn seen(
     processes: &Processes,
 ) -> Result<Image, LabError> {
     let Some(view) = &fault.view else {
-        return Ok(processes.hidden_in(&stage.state.image(tree)));
+        let image = stage.state.image(tree);
+        // In a container process ids are the same in each run, and not those that the lab knows.
+        return Ok(if fault.containers { image } else { processes.hidden_in(&image) });
     };
     let view = std::slice::from_ref(view);
     let (trace, _) = stage.run(view, tree, false, &mut Undisturbed)?;

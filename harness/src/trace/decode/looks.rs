@@ -5,6 +5,7 @@ use crate::op::touch::{Access, Object};
 use crate::trace::calls::Call;
 use crate::trace::decode::attributes::{self, At};
 use crate::trace::decode::{Ask, Pending};
+use crate::trace::numbers;
 use crate::trace::resolve::{kind, stat_fd};
 
 /// `stat` and its relatives, `access` where the path is no mark, `readlink`, listing a folder, seeking by a file's size, and asking whether a process lives.
@@ -60,12 +61,18 @@ fn listing(ask: &Ask<'_>) -> Option<Pending> {
     Some(look(ask, path, accesses))
 }
 
-/// `kill` with no signal: whether the first process of another program of the run is there.
+/// `kill` with no signal: whether the first process of a program of the run is there.
 fn probe(ask: &Ask<'_>) -> Option<Pending> {
     if ask.int(1) != 0 {
         return None;
     }
-    let program = ask.world.mains.iter().position(|main| *main == ask.int(0))?;
+    let mut mains = ask.world.mains.iter();
+    let program = match ask.world.containers {
+        // Nobody but one's own first process is 1, and other programs have no number at all.
+        true if ask.int(0) == 1 => mains.position(|main| numbers::are_shared(ask.tid, *main))?,
+        true => return None,
+        false => mains.position(|main| *main == ask.int(0))?,
+    };
     let pending = Pending::event(ask, |_, _| Vec::new());
     Some(pending.touching(vec![Access::look(Object::Life(program))]))
 }
