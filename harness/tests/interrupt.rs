@@ -144,12 +144,14 @@ fn a_race_that_is_stopped_tells_the_schedules_so_far() {
         ran.must_say(
             3,
             &[
+                "STOP sh -c",
                 "race serial 1",
                 "race: interrupted after 1 schedule of",
                 "not tried to its end",
                 "no fault found in 1 case, 1 stopped",
             ],
         );
+        assert!(!ran.said.contains("ok "), "what was stopped is not ok:\n{}", ran.said);
     }
 }
 

@@ -12,6 +12,8 @@ use crate::wrap::{COLUMNS, wrapped};
 
 /// As wide as a name may be beside its verdicts; a longer one gets a line of its own.
 const NAME_COLUMNS: usize = 40;
+/// The mark of what holds.
+pub(super) const OK: &str = "ok  ";
 /// Where the words of a row begin: behind the mark, the name and the kind.
 const WORDS_BEGIN: usize = 5 + NAME_COLUMNS + 1 + 7 + 1;
 
@@ -24,7 +26,7 @@ impl Palette {
         self.paint(AnsiColor::Red.on_default().bold(), text)
     }
 
-    fn good(self, text: &str) -> String {
+    pub(super) fn good(self, text: &str) -> String {
         self.paint(AnsiColor::Green.on_default(), text)
     }
 
@@ -35,7 +37,7 @@ impl Palette {
 
 /// The rows of a scenario.
 pub(super) fn rows(result: &ScenarioResult, holds: bool, palette: Palette) -> String {
-    let mark = if holds { palette.good("ok  ") } else { palette.bad("FAIL") };
+    let mark = if holds { palette.good(OK) } else { palette.bad("FAIL") };
     let mut kinds: Vec<((&str, &str), Vec<&FaultResult>)> = Vec::new();
     for fault in &result.faults {
         let key = (fault.about.as_str(), fault.kind);

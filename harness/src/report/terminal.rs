@@ -5,7 +5,7 @@ use std::io::{IsTerminal, Write};
 
 use super::disks::{tell_disks, tell_shares};
 use super::finding::tell_result;
-use super::row::{Palette, rows, skipped_row};
+use super::row::{OK, Palette, rows, skipped_row};
 use super::summary::{Strictness, Summary};
 use super::{Event, Reporter};
 use crate::run::{DiskResult, LabError, Repaired};
@@ -196,9 +196,13 @@ impl<W: Write> Reporter for Terminal<W> {
             Event::Failed { scenario: Some(scenario), error: error @ LabError::Interrupted } => {
                 self.summary.add_error(error, &self.strictness);
                 let mark = self.palette.bad("STOP");
-                let row = format!("{mark} {:40} not tried to its end\n", scenario.name);
-                // Below what is known of it, if there is something.
-                self.rows.entry(scenario.name.clone()).or_default().push_str(&row);
+                let told = format!("{mark} {:40} not tried to its end\n", scenario.name);
+                let known = self.rows.entry(scenario.name.clone()).or_default();
+                // What is known of it says nothing of the rest: it is not `ok`.
+                *known = match known.strip_prefix(&self.palette.good(OK)) {
+                    Some(rest) => format!("{mark}{rest}     not tried to its end\n"),
+                    None => format!("{known}{told}"),
+                };
                 self.stopped += 1;
             }
             Event::Failed { scenario, error } => {
