@@ -248,8 +248,8 @@ impl Unwritten {
         match self {
             Unwritten::Zeros => Rule {
                 text: "a block whose data is not there yet never shows what it held before",
-                source: "Linux, Documentation/filesystems/ext4/ifork.rst, unwritten extents; xfs and btrfs: the size or the \
-                         extent is there only after the data",
+                source: "Linux, fs/ext4/inode.c, ext4_map_blocks: new blocks are marked unwritten, or the commit waits for \
+                         their data; xfs and btrfs: the size or the extent is there only after the data",
             },
             Unwritten::ZerosOrOld => Rule {
                 text: "a block whose data is not there yet reads as NULs, or as what it held before",
@@ -269,12 +269,13 @@ impl Replace {
             },
             Replace::Size => Rule {
                 text: "a rename over another file starts to write the new one, and is not there before its length",
-                source: "Linux, fs/ext4/namei.c, ext4_rename: ext4_alloc_da_blocks; the commit does not wait for the data \
-                         (observed, Linux 6.18)",
+                source: "Linux, fs/ext4/namei.c, ext4_rename, and inode.c, ext4_alloc_da_blocks: the write is begun and not \
+                         waited for; ext4_map_blocks: nor by the commit, of blocks marked unwritten (observed, Linux 6.18)",
             },
             Replace::Data => Rule {
-                text: "a rename over another file is not there before the data of the new one",
-                source: "admin-guide/ext4.rst, auto_da_alloc with data=ordered (observed, Linux 6.18)",
+                text: "a rename over another file is not there before the data of the new one, as far as its blocks are new",
+                source: "Linux, fs/ext4/inode.c, ext4_map_blocks: a commit waits for new blocks that are not marked unwritten; \
+                         ext4_alloc_da_blocks: nothing is begun where no block is new (observed, Linux 6.18)",
             },
         }
     }
