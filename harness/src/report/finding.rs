@@ -15,6 +15,8 @@ use crate::wrap::{COLUMNS, counted, shell_word, wrapped};
 const IDS_MAX: usize = 8;
 /// How many lines of a program's output are printed.
 const SAID_LINES_MAX: usize = 6;
+/// The same of what a race's view says.
+const VIEW_LINES_MAX: usize = 40;
 /// How many ops before the place are printed.
 const OPS_MAX: usize = 12;
 /// How many differences are printed.
@@ -196,7 +198,8 @@ fn evidence(text: &mut String, first: &Case) {
             _ = writeln!(text, "      and {} more", all.len() - DIFFERENCES_MAX);
         }
     }
-    said(text, &evidence.said);
+    lines(text, "the view of the end:", &evidence.view, VIEW_LINES_MAX);
+    lines(text, "what was said:", &evidence.said, SAID_LINES_MAX);
 }
 
 /// The ops around the place, which is marked.
@@ -229,13 +232,14 @@ pub fn tell_case(case: &Case, replay: &str) -> String {
     text
 }
 
-fn said(text: &mut String, said: &str) {
+/// The last lines of what was said, if anything was.
+fn lines(text: &mut String, what: &str, said: &str, most: usize) {
     let lines: Vec<&str> = said.lines().filter(|line| !line.trim().is_empty()).collect();
     if lines.is_empty() {
         return;
     }
-    _ = writeln!(text, "    what was said:");
-    let from = lines.len().saturating_sub(SAID_LINES_MAX);
+    _ = writeln!(text, "    {what}");
+    let from = lines.len().saturating_sub(most);
     lines[from..].iter().for_each(|line| _ = writeln!(text, "      {line}"));
 }
 

@@ -145,6 +145,9 @@ fn fault(fault: &FaultResult) -> Value {
             "expected": !fault.is_unexpected(case),
             "warnings": warnings,
         });
+        if !case.evidence.view.is_empty() {
+            told["view"] = json!(case.evidence.view);
+        }
         if !case.evidence.calls.is_empty() {
             told["calls"] = case.evidence.calls.iter().map(called).collect();
         }

@@ -40,6 +40,8 @@ pub struct Evidence {
     pub around: Option<Around>,
     /// Of a race, the schedule: a column for each program.
     pub schedule: Vec<String>,
+    /// Of a race with a view, what that said of the state; empty otherwise.
+    pub view: String,
     /// What was said by the program that was judged.
     pub said: String,
 }

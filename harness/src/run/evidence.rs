@@ -38,6 +38,7 @@ impl Killed {
             calls: self.calls([(done, own), (rest, calls_of_rest)]),
             around: self.around(),
             schedule: Vec::new(),
+            view: String::new(),
             said: outcome.map(|outcome| said(&outcome.finish)).unwrap_or_default(),
         }
     }

@@ -61,6 +61,11 @@ fn a_view_is_compared_instead_of_bytes() {
     assert_eq!(code, 0, "{text}");
     let (code, text) = race(&["--view", "wc -l < s", "--", "sh", "-c", COUNTS]);
     assert_eq!(code, 0, "a lost update leaves as many lines: {text}");
+    let (code, text) = race(&["--view", "sed s/^/it-is-/ s", "--", "sh", "-c", COUNTS]);
+    assert_eq!(code, 1, "{text}");
+    let shown: Vec<&str> = text.lines().map(str::trim).collect();
+    let shows = |line: &str| shown.contains(&line);
+    assert!(shows("the view of the end:") && shows("it-is-6"), "{text}");
 }
 
 #[test]

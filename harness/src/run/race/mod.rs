@@ -237,6 +237,7 @@ impl Raced {
             before: Some(Arc::new(self.before.clone())),
             ended: Some(best.after.clone()),
             schedule: columns(&self.names, &best.made, best.outcome.died),
+            view: best.view.clone(),
             said: best.said(&self.names),
             ..Evidence::default()
         }

@@ -49,6 +49,8 @@ pub(super) struct Ran {
     /// The tree that it left.
     pub(super) after: Arc<Tree>,
     ends: Vec<End>,
+    /// What the fault's view said of that tree; empty without one.
+    pub(super) view: String,
     /// The guide, for who explores.
     pub(super) steer: Option<Steer>,
 }
@@ -109,9 +111,10 @@ pub(super) fn run(
     };
     let made = steer.made.clone();
     let died = steer.died;
+    let view = fault.view.as_ref().map(|_| in_words(&outcome.image)).unwrap_or_default();
     let after = Arc::new(after);
     let touched = steer.touched().clone();
-    Ok(Ran { outcome, made, died, touched, after, ends: trace.ends, steer: Some(steer) })
+    Ok(Ran { outcome, made, died, touched, after, view, ends: trace.ends, steer: Some(steer) })
 }
 
 /// Who failed beside one that died: whether it fails again alone, on what all left.
@@ -154,6 +157,13 @@ pub(super) fn seen(
     let view = std::slice::from_ref(view);
     let (trace, _) = stage.run(view, tree, false, &mut Undisturbed)?;
     Ok(told("the view", &trace.ends[0]))
+}
+
+/// What a view said.
+fn in_words(image: &Image) -> String {
+    let parts = image.files.iter().filter_map(|(_, content)| content.bytes());
+    let texts = parts.map(|bytes| String::from_utf8_lossy(&bytes).trim_end().to_owned());
+    texts.collect::<Vec<_>>().join("\n")
 }
 
 /// The processes of a run by their numbers, each with a name that it has in every run: `PIDa1` is the first of the first
