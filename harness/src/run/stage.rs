@@ -462,7 +462,7 @@ impl<'a> Stage<'a> {
         self.outcome_of(self.program(command), start, Detail::Reads, &mut Undisturbed)
     }
 
-    /// As [`outcome`](Self::outcome), for a command that is told which marks were passed, a line each: [`MARKS`].
+    /// As [`outcome`](Self::outcome), for a command that is told which marks were passed, a line each, in `CRASHLAB_MARKS`.
     ///
     /// # Errors
     ///

@@ -17,7 +17,6 @@ use nix::sys::statvfs::{FsFlags, statvfs};
 
 use super::layout::{Layout, Overlay};
 use super::{Capabilities, Way};
-use crate::sys::forked::Forked;
 use crate::sys::{mount as attributes, namespace};
 
 /// Namespaces that are there as long as this is.
@@ -151,7 +150,6 @@ impl View {
             |what: &str, source| Failed { step: None, what: what.into(), path: None, source };
         let mut plan =
             Plan::new(layout, used, network).map_err(|source| fail("plan the mounts", source))?;
-        let _forked = Forked::new();
         let maker = match namespace::make(|| plan.carry_out()) {
             Err(error) => return Err(fail("fork", error)),
             Ok(Err((number, errno))) => {

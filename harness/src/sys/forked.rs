@@ -9,8 +9,8 @@ static COPIES: Mutex<Copies> = Mutex::new(Copies { next: 0, there: BTreeSet::new
 
 /// Between two looks.
 const PAUSE: Duration = Duration::from_micros(50);
-/// So often it is looked: a child that is not on its way by then is waited for no longer.
-const LOOKS: u32 = 2000;
+/// So often it is looked, some seconds long: a child that is not on its way by then is waited for no longer.
+const LOOKS: u32 = 100_000;
 
 struct Copies {
     next: u64,
@@ -71,6 +71,16 @@ mod tests {
         // Other tests fork too, but all that came before are on their way.
         outwait_up_to(last);
         assert!(!is_there(last));
+    }
+
+    #[test]
+    fn who_makes_namespaces_is_there_until_it_has_ended() {
+        let before = copies().next;
+        let maker = crate::sys::namespace::make(|| Ok(())).unwrap().unwrap();
+        let last = copies().next;
+        assert!(last > before && is_there(last));
+        drop(maker);
+        outwait_up_to(last);
     }
 
     fn outwait_up_to(last: u64) {

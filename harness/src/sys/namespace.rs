@@ -10,12 +10,19 @@ use nix::sys::signal::{Signal, kill};
 use nix::sys::wait::waitpid;
 use nix::unistd::{ForkResult, Pid, fork, pipe2};
 
+use super::forked::Forked;
+
 /// What a forked maker of namespaces says: the step (its meaning is the caller's) and the error number.
 pub(crate) type Failure = (u8, Errno);
 
-/// A process that has made its namespaces and waits to be ended, which its drop does.
+/// A process that has made its namespaces and waits to be ended, which its drop does. It has copies of all descriptors of the lab
+/// for as long as it lives.
 #[derive(Debug)]
-pub(crate) struct Maker(Pid);
+pub(crate) struct Maker {
+    pid: Pid,
+    /// Given up after the drop has ended the process.
+    _forked: Forked,
+}
 
 /// Forks a process that does `work` and then waits; returns once the work is done.
 ///
@@ -29,9 +36,10 @@ pub(crate) fn make(
 ) -> io::Result<Result<Maker, Failure>> {
     let (reader, writer) = pipe2(nix::fcntl::OFlag::O_CLOEXEC)?;
     let lab = nix::unistd::getpid();
+    let forked = Forked::new();
     // SAFETY: the child does system calls alone, by the contract of this function, and never returns from here.
     let maker = match unsafe { fork() }? {
-        ForkResult::Parent { child } => Maker(child),
+        ForkResult::Parent { child } => Maker { pid: child, _forked: forked },
         ForkResult::Child => child(lab, writer, work),
     };
     drop(writer);
@@ -77,20 +85,20 @@ fn child(lab: Pid, writer: OwnedFd, work: impl FnOnce() -> Result<(), Failure>) 
 
 impl Maker {
     pub(crate) fn pid(&self) -> Pid {
-        self.0
+        self.pid
     }
 
     /// Opens a file of this process's folder in `/proc`, such as `ns/net`.
     pub(crate) fn open(&self, file: &str) -> io::Result<File> {
-        File::open(format!("/proc/{}/{file}", self.0))
+        File::open(format!("/proc/{}/{file}", self.pid))
     }
 }
 
 impl Drop for Maker {
     fn drop(&mut self) {
         // Neither can fail in a way that leaves a process: it is ours, and it is there until we have waited for it.
-        let _ = kill(self.0, Signal::SIGKILL);
-        while waitpid(self.0, None) == Err(Errno::EINTR) {}
+        let _ = kill(self.pid, Signal::SIGKILL);
+        while waitpid(self.pid, None) == Err(Errno::EINTR) {}
     }
 }
 

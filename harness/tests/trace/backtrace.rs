@@ -8,7 +8,7 @@ use crashlab::recording::{CallSite, FRAMES_MAX, Stack, Trace};
 use crashlab::subject::Program;
 use crashlab::trace::{self, Options, Undisturbed};
 
-use super::support::{assert_success, folder, log, options, sandbox};
+use super::support::{assert_success, folder, log, options, output, sandbox};
 
 fn source() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/calls.c")
@@ -26,8 +26,8 @@ fn line(word: &str) -> u32 {
 }
 
 fn succeeds(command: &mut Command) {
-    let output = command.output().unwrap();
-    assert!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr));
+    let ended = output(command).unwrap();
+    assert!(ended.status.success(), "{command:?}: {}", String::from_utf8_lossy(&ended.stderr));
 }
 
 /// Compiles the program into a folder, under the name `calls`.
@@ -254,7 +254,7 @@ fn nothing_is_taken_where_nobody_asks() {
 /// Of an interpreted program the frames of its interpreter are seen, and no more.
 #[test]
 fn of_a_script_the_interpreter_is_seen() {
-    let found = Command::new("python3").args(["-c", "import sys; print(sys.executable)"]).output();
+    let found = output(Command::new("python3").args(["-c", "import sys; print(sys.executable)"]));
     let Some(found) = found.ok().filter(|found| found.status.success()) else {
         eprintln!("skipped: there is no python3 here");
         return;

@@ -5,7 +5,7 @@ use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::support::program;
+use crate::support::{output, program};
 
 /// Every entry by its relative path, and what it is.
 pub(crate) fn read(root: &Path) -> BTreeMap<PathBuf, String> {
@@ -70,7 +70,7 @@ fn bytes(path: &Path) -> Vec<u8> {
 }
 
 fn attributes(path: &Path) -> String {
-    let output = Command::new(program("attribute")).arg(path).output().unwrap();
+    let output = output(Command::new(program("attribute")).arg(path)).unwrap();
     let mut lines: Vec<_> =
         String::from_utf8_lossy(&output.stdout).lines().map(str::to_owned).collect();
     lines.sort();

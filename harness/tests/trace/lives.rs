@@ -15,8 +15,8 @@ use nix::unistd::Pid;
 
 use crate::faithful::assert_faithful;
 use crate::support::{
-    PROGRAMS, assert_success, folder, is_root, log, nothing, options, program, sandbox, subject,
-    undisturbed,
+    PROGRAMS, assert_success, folder, is_root, log, nothing, options, output, program, sandbox,
+    subject, undisturbed,
 };
 
 /// A word that no other process has in its arguments.
@@ -222,19 +222,19 @@ fn without_privileges() {
     // By a process of its own: what this one has open for writing, a child of another test's thread has open too, and
     // nobody may execute it meanwhile.
     let copy = |from: &Path, to: &Path| {
-        assert!(Command::new("cp").arg("-r").args([from, to]).status().unwrap().success());
+        assert!(output(Command::new("cp").arg("-r").args([from, to])).unwrap().status.success());
     };
     copy(&std::env::current_exe().unwrap(), &tests);
     copy(program("basic").parent().unwrap(), &programs);
-    let output = Command::new(&tests)
+    let mut tests = Command::new(&tests);
+    tests
         .args(["faithful", "kills::after_every_op", "steering", "hides", "outsiders"])
         .arg("--test-threads=2")
         .env(PROGRAMS, &programs)
         .current_dir("/")
         .uid(NOBODY)
-        .gid(NOBODY)
-        .output()
-        .unwrap();
+        .gid(NOBODY);
+    let output = output(&mut tests).unwrap();
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success() && text.contains("faithful::basic ... ok"), "{text}");
     assert!(text.contains("a_process_that_hides_is_a_gap ... ok"), "{text}");

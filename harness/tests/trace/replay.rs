@@ -13,7 +13,7 @@ use crashlab::op::{FileId, Op, OpKind};
 use nix::fcntl::{AT_FDCWD, AtFlags, FallocateFlags, RenameFlags, fallocate, renameat2};
 use nix::sys::stat::{Mode, SFlag, major, makedev, minor, mknod};
 
-use crate::support::{is_root, program};
+use crate::support::{is_root, output, program};
 
 /// A folder to which ops are applied.
 pub(crate) struct Replay {
@@ -165,7 +165,7 @@ impl Replay {
         if let Some(value) = value {
             tool.arg(std::ffi::OsStr::from_bytes(value));
         }
-        assert!(CString::new(name).is_ok() && tool.status()?.success());
+        assert!(CString::new(name).is_ok() && output(&mut tool)?.status.success());
         Ok(())
     }
 }

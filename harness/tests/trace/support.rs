@@ -2,8 +2,8 @@
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::process::Command;
-use std::sync::OnceLock;
+use std::process::{Command, Output};
+use std::sync::{OnceLock, PoisonError, RwLock};
 use std::time::Duration;
 
 use crashlab::op::{Op, What};
@@ -54,6 +54,22 @@ fn compile(source: &Path, target: &Path, more: &[&str]) -> std::process::Child {
         r#"cc -std=gnu11 -O1 -Wall -Wno-unused-result -pthread "$@" -o "$0.$$" && mv "$0.$$" "$0""#,
     ]);
     cc.arg(target).arg(source).args(more).spawn().unwrap()
+}
+
+/// Held while this process starts others otherwise than by the lab, for reading, and by who must be alone then, for writing: until it
+/// executes its program, a child has all descriptors that this process has, also those that the lab has just closed.
+static STARTS: RwLock<()> = RwLock::new(());
+
+/// Starts a program and waits for its end.
+pub(crate) fn output(command: &mut Command) -> std::io::Result<Output> {
+    let _starts = STARTS.read().unwrap_or_else(PoisonError::into_inner);
+    command.output()
+}
+
+/// Nothing is started by [`output`] meanwhile.
+pub(crate) fn while_nothing_starts<T>(work: impl FnOnce() -> T) -> T {
+    let _alone = STARTS.write().unwrap_or_else(PoisonError::into_inner);
+    work()
 }
 
 /// A subject with its arguments.

@@ -142,7 +142,7 @@ fn by_symbol(functions: &[Function], site: CallSite) -> CallSite {
     }
 }
 
-/// The functions by their addresses, one for each address: the last of a row of equal ones.
+/// The functions by their addresses, one for each address: of several names the plainest.
 fn functions<'data, R: ReadRef<'data>>(elf: &Elf<'data, R>) -> Vec<Function> {
     let full: Vec<_> = elf.symbols().collect();
     let symbols = match full.iter().any(|symbol| symbol.kind() == SymbolKind::Text) {
