@@ -49,6 +49,21 @@ pub struct CallSite {
 }
 
 impl CallSite {
+    /// A site of which nothing is known but its address in a module.
+    pub(crate) fn at(module: impl Into<PathBuf>, address: u64) -> CallSite {
+        CallSite {
+            module: module.into(),
+            address,
+            build_id: None,
+            function: None,
+            function_offset: None,
+            file: None,
+            folder: None,
+            line: None,
+            inlined: false,
+        }
+    }
+
     /// The source file from the folder in which the compiler ran.
     fn shown_file(&self) -> Option<&Path> {
         let file = self.file.as_deref()?;
@@ -141,17 +156,7 @@ mod tests {
 
     #[test]
     fn a_call_site_is_told_as_far_as_it_is_known() {
-        let mut site = CallSite {
-            module: "/opt/bin/save".into(),
-            address: 0x1234,
-            build_id: None,
-            function: None,
-            function_offset: None,
-            file: None,
-            folder: None,
-            line: None,
-            inlined: false,
-        };
+        let mut site = CallSite::at("/opt/bin/save", 0x1234);
         assert_eq!(site.to_string(), "at save+0x1234");
         site.function = Some("save_state".into());
         site.function_offset = Some(0x17);

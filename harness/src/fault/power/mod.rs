@@ -153,6 +153,12 @@ impl<'a> PowerCuts<'a> {
         with_old.filter(|with_old| with_old.tree != state.tree)
     }
 
+    /// The state as it is with NULs for missing data, and as it is with old blocks, where that is another one.
+    fn with_unwritten(&self, state: PowerState) -> impl Iterator<Item = PowerState> + use<> {
+        let with_old = self.with_old_blocks(&state);
+        [state].into_iter().chain(with_old)
+    }
+
     /// The legal states with one part more on the disk than in this one of theirs, or with NULs for what blocks held before.
     pub fn with_one_more(&self, state: &PowerState) -> impl Iterator<Item = PowerState> {
         let is_missing = |part: &usize| state.parts.binary_search(part).is_ok();

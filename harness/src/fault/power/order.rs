@@ -71,10 +71,7 @@ impl PowerCuts<'_> {
             let count = ends.last().copied().unwrap_or(0);
             (0..count).filter_map(move |number| self.numbered(kind, &ends, number))
         });
-        numbered.chain(self.deeper()).flat_map(|state| {
-            let with_old = self.with_old_blocks(&state);
-            [state].into_iter().chain(with_old)
-        })
+        numbered.chain(self.deeper()).flat_map(|state| self.with_unwritten(state))
     }
 
     /// Those without two parts, then without three, and so on.
@@ -245,8 +242,7 @@ impl Share {
     ) -> Went {
         loop {
             let Some(state) = states.next() else { return Went::Through };
-            let with_old = cuts.with_old_blocks(&state);
-            for state in [state].into_iter().chain(with_old) {
+            for state in cuts.with_unwritten(state) {
                 if self.states >= until {
                     return Went::UntilFull;
                 }

@@ -28,17 +28,7 @@ struct Function {
 
 /// A site of which nothing but the address is known.
 pub(super) fn nowhere(address: u64) -> CallSite {
-    CallSite {
-        module: PathBuf::from("[memory]"),
-        address,
-        build_id: None,
-        function: None,
-        function_offset: None,
-        file: None,
-        folder: None,
-        line: None,
-        inlined: false,
-    }
+    CallSite::at("[memory]", address)
 }
 
 /// For each of these addresses the function that it lies in, and before it those that are inlined there.
@@ -60,9 +50,8 @@ fn in_elf<'data, R: ReadRef<'data>>(
     let sections = sections.borrow(|bytes| EndianSlice::new(bytes, LittleEndian));
     let context = Context::from_dwarf(sections).ok();
     let site = |address: u64| CallSite {
-        module: module.path.clone(),
         build_id: module.build_id.clone(),
-        ..nowhere(address)
+        ..CallSite::at(&module.path, address)
     };
     let of = |address: &u64| {
         let mut sites = context.as_ref().map(|context| lines(context, site(*address)));
