@@ -9,7 +9,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::ScopedJoinHandle;
 
 use crate::judge::{Outcome, account};
-use crate::run::brief::{Brevity, is_enough};
+use crate::run::brief::{Brevity, is_enough, recovered};
+use crate::run::forks::{Alike, Forks, Trust};
 use crate::run::{LabError, Stage};
 use crate::sandbox::Sandbox;
 use crate::scenario::CommandLine;
@@ -33,6 +34,7 @@ struct Known {
     outcomes: RefCell<HashMap<[u8; 32], Seen>>,
     checks: RefCell<HashMap<Checked, Option<String>>>,
     brevity: Brevity,
+    trust: Trust,
     /// Sandboxes in which several recoveries ran at once, for the next time.
     spare: RefCell<Vec<Arc<Sandbox>>>,
 }
@@ -52,6 +54,7 @@ impl<'a> Recoveries<'a> {
             outcomes: RefCell::default(),
             checks: RefCell::default(),
             brevity: Brevity::of(stage),
+            trust: Trust::default(),
             spare: RefCell::default(),
         };
         Recoveries { stage: stage.clone(), known: Rc::new(known), jobs: 1 }
@@ -121,16 +124,55 @@ impl<'a> Recoveries<'a> {
     ///
     /// As [`Stage::run`]: the first.
     pub fn ahead(&self, trees: &[([u8; 32], Arc<Tree>)]) -> Result<(), LabError> {
+        self.run_ahead(&self.unknown(trees), &Trust::off())
+    }
+
+    /// The same, where the runs may begin as copies ([`Outcome::forked`]).
+    ///
+    /// # Errors
+    ///
+    /// As [`Stage::run`]: the first.
+    pub fn ahead_by_copies(&self, trees: &[([u8; 32], Arc<Tree>)]) -> Result<(), LabError> {
+        let todo = self.unknown(trees);
+        let least = self.stage.settings().copies_from;
+        match least.is_some_and(|least| todo.len() >= least * self.jobs) {
+            true => self.run_ahead(&todo, &self.known.trust),
+            false => self.run_ahead(&todo, &Trust::off()),
+        }
+    }
+
+    /// Runs the recovery by itself on those of these trees on which a copy of it was run.
+    ///
+    /// # Errors
+    ///
+    /// As [`Stage::run`]: the first.
+    pub fn without_copies(&self, trees: &[([u8; 32], Arc<Tree>)]) -> Result<(), LabError> {
+        self.known.outcomes.borrow_mut().retain(|hash, seen| {
+            !seen.outcome.forked || !trees.iter().any(|(known, _)| known == hash)
+        });
+        self.ahead(trees)
+    }
+
+    fn unknown<'t>(&self, trees: &'t [([u8; 32], Arc<Tree>)]) -> Vec<&'t ([u8; 32], Arc<Tree>)> {
         let mut found: HashSet<[u8; 32]> = self.known.outcomes.borrow().keys().copied().collect();
-        let todo: Vec<_> = trees.iter().filter(|(hash, _)| found.insert(*hash)).collect();
+        trees.iter().filter(|(hash, _)| found.insert(*hash)).collect()
+    }
+
+    fn run_ahead(&self, todo: &[&([u8; 32], Arc<Tree>)], trust: &Trust) -> Result<(), LabError> {
         let progress = &self.stage.settings().progress;
         progress.plan(todo.len());
         let (command, brevity) = (self.command(), &self.known.brevity);
-        let ran = self.spread(&todo, |stage, (hash, tree)| {
-            let recovered = stage.recovered(command, tree, brevity)?;
-            progress.done();
-            Ok((*hash, recovered))
-        })?;
+        let alike = Alike::new(todo.iter().map(|(_, tree)| &**tree).collect(), &self.stage.state);
+        let ran = self.spread_each(
+            todo,
+            || Forks::new(trust, &alike),
+            |stage, forks, (hash, tree)| {
+                let run = |detail| forks.outcome(stage, command, tree, detail);
+                let recovered = recovered(tree, brevity, run)?;
+                progress.done();
+                Ok((*hash, recovered))
+            },
+        )?;
         for (hash, (outcome, briefly)) in ran {
             self.know(hash, outcome, briefly);
         }
@@ -159,29 +201,32 @@ impl<'a> Recoveries<'a> {
         items: &[T],
         run: impl Fn(&Stage<'_>, &T) -> Result<R, LabError> + Sync,
     ) -> Result<Vec<R>, LabError> {
-        let jobs = self.jobs.min(items.len());
-        if jobs < 2 || !self.stage.has_fixed_place() {
-            let mut done = Vec::new();
-            for item in items {
-                match run(&self.stage, item) {
-                    Err(LabError::Interrupted) => break,
-                    result => done.push(result?),
-                }
-            }
-            return Ok(done);
-        }
+        self.spread_each(items, || (), |stage, (), item| run(stage, item))
+    }
+
+    /// The same, where each worker has something of its own, which it makes itself and keeps from item to item.
+    fn spread_each<T: Sync, R: Send, W>(
+        &self,
+        items: &[T],
+        own: impl Fn() -> W + Sync,
+        run: impl Fn(&Stage<'_>, &mut W, &T) -> Result<R, LabError> + Sync,
+    ) -> Result<Vec<R>, LabError> {
         let next = AtomicUsize::new(0);
         let work = |stage: &Stage<'_>| -> Result<Vec<(usize, R)>, LabError> {
-            let mut done = Vec::new();
+            let (mut done, mut own) = (Vec::new(), own());
             loop {
                 let number = next.fetch_add(1, Ordering::Relaxed);
                 let Some(item) = items.get(number) else { return Ok(done) };
-                match run(stage, item) {
+                match run(stage, &mut own, item) {
                     Err(LabError::Interrupted) => return Ok(done),
                     result => done.push((number, result?)),
                 }
             }
         };
+        let jobs = self.jobs.min(items.len());
+        if jobs < 2 || !self.stage.has_fixed_place() {
+            return Ok(work(&self.stage)?.into_iter().map(|(_, result)| result).collect());
+        }
         let like = self.stage.like();
         let mut spare = self.known.spare.take().into_iter();
         let (own, others) = std::thread::scope(|scope| {

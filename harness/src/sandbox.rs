@@ -21,7 +21,7 @@ use std::io;
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use std::time::Duration;
 
@@ -85,6 +85,8 @@ pub struct Sandbox {
     capabilities: Capabilities,
     /// Before the layout, so that the folders go when nothing is mounted on them any more.
     view: Mutex<Option<Arc<View>>>,
+    /// How often it was made anew.
+    view_number: AtomicU64,
     layout: Layout,
     seen: PathBuf,
     obeys_modes: AtomicBool,
@@ -165,6 +167,7 @@ impl Sandbox {
             options: options.clone(),
             capabilities: used,
             view: Mutex::new(view),
+            view_number: AtomicU64::new(0),
             layout,
             seen,
             obeys_modes: AtomicBool::new(false),
@@ -238,6 +241,17 @@ impl Sandbox {
         }
         let flags = InitFlags::IN_CLOEXEC | InitFlags::IN_NONBLOCK;
         self.reads.get_or_init(|| Inotify::init(flags).ok().map(Arc::new)).clone()
+    }
+
+    /// A program that is in it now is in it in the next run as well, at the same place: see also
+    /// [`view_number`](Self::view_number).
+    pub(crate) fn is_the_same_in_each_run(&self) -> bool {
+        self.capabilities.way != Way::Plain && self.options.over.is_none()
+    }
+
+    /// Changes when those who enter come into other namespaces than those before them.
+    pub(crate) fn view_number(&self) -> u64 {
+        self.view_number.load(Ordering::Relaxed)
     }
 
     /// What programs are put into of which each is to be process 1 of a namespace of its own.
@@ -338,6 +352,7 @@ impl Sandbox {
     fn renew_view(&self) -> Result<(), SandboxError> {
         let view = make_view(&self.options, &self.capabilities, &self.layout);
         *self.view() = view.map_err(|(_, error)| error)?;
+        self.view_number.fetch_add(1, Ordering::Relaxed);
         Ok(())
     }
 

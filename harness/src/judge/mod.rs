@@ -78,6 +78,8 @@ pub struct Outcome {
     pub trace: Arc<Trace>,
     /// State files that were there and were changed before they were read.
     pub unread: BTreeSet<PathBuf>,
+    /// It began as a copy of a program that stood before its first look at the tree, and not as a program of its own.
+    pub forked: bool,
 }
 
 impl Outcome {

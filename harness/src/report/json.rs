@@ -148,6 +148,9 @@ fn fault(fault: &FaultResult) -> Value {
         if !case.evidence.view.is_empty() {
             told["view"] = json!(case.evidence.view);
         }
+        if case.evidence.forked {
+            told["recovery_forked"] = json!(true);
+        }
         if !case.evidence.calls.is_empty() {
             told["calls"] = case.evidence.calls.iter().map(called).collect();
         }

@@ -22,9 +22,29 @@ impl Brevity {
     }
 }
 
+/// A recovery's outcome, by whoever runs it in a detail; tells whether its log is a brief one. One that does not tell for
+/// certain what was overwritten unread is not used: the recovery is run once more.
+///
+/// # Errors
+///
+/// As [`Stage::run`].
+pub(crate) fn recovered(
+    start: &Tree,
+    brevity: &Brevity,
+    mut run: impl FnMut(Detail) -> Result<Outcome, LabError>,
+) -> Result<(Outcome, bool), LabError> {
+    if brevity.0.load(Ordering::Relaxed) && !has_empty_file(start) {
+        let outcome = run(Detail::Overwrites)?;
+        if is_enough(&outcome) && outcome.trace.gaps.is_empty() {
+            return Ok((outcome, true));
+        }
+        brevity.0.store(false, Ordering::Relaxed);
+    }
+    Ok((run(Detail::Reads)?, false))
+}
+
 impl Stage<'_> {
-    /// Runs the recovery and takes down its outcome; tells whether its log is a brief one. One that does not tell for
-    /// certain what was overwritten unread is not used: the recovery is run once more.
+    /// Runs the recovery, see [`recovered`].
     ///
     /// # Errors
     ///
@@ -35,14 +55,9 @@ impl Stage<'_> {
         start: &Arc<Tree>,
         brevity: &Brevity,
     ) -> Result<(Outcome, bool), LabError> {
-        if brevity.0.load(Ordering::Relaxed) && !has_empty_file(start) {
-            let outcome = self.outcome_in(command, start, Detail::Overwrites, &mut Undisturbed)?;
-            if is_enough(&outcome) && outcome.trace.gaps.is_empty() {
-                return Ok((outcome, true));
-            }
-            brevity.0.store(false, Ordering::Relaxed);
-        }
-        Ok((self.outcome(command, start)?, false))
+        recovered(start, brevity, |detail| {
+            self.outcome_in(command, start, detail, &mut Undisturbed)
+        })
     }
 }
 

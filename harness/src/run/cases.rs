@@ -44,6 +44,9 @@ pub struct Evidence {
     pub view: String,
     /// What was said by the program that was judged.
     pub said: String,
+    /// The recovery was not run from its beginning, but from where it first looks at the tree, as a copy of one that stood
+    /// there.
+    pub forked: bool,
 }
 
 /// Where a crash point lies: the op before which it is, and who was killed.

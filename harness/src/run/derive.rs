@@ -107,7 +107,7 @@ impl Ground<'_> {
         killed: &mut [&mut Killed],
         trees: &[(Hash, Arc<Tree>)],
     ) -> Result<(), LabError> {
-        self.recoveries.ahead(trees)?;
+        self.recoveries.ahead_by_copies(trees)?;
         let familiar = self.familiar()?;
         let mut afters: HashMap<Hash, Arc<After>> = HashMap::new();
         for (hash, tree) in trees {

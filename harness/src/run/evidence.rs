@@ -40,6 +40,7 @@ impl Killed {
             schedule: Vec::new(),
             view: String::new(),
             said: outcome.map(|outcome| said(&outcome.finish)).unwrap_or_default(),
+            forked: self.is_by_copy(),
         }
     }
 

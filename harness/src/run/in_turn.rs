@@ -9,6 +9,7 @@ use super::confirm::Confirmation;
 use super::controls::more_versions;
 use super::derive::Run;
 use super::disks::DiskResult;
+use super::forks::distinct;
 use super::kill::{Ground, Killed};
 use super::power::{PowerCut, Wanted, found};
 use crate::interrupt::is_requested;
@@ -30,7 +31,7 @@ pub(super) fn judge_kills(
     let mut judged: Vec<(Killed, Verdict)> = Vec::new();
     let mut level = kills;
     for depth in 1.. {
-        let now = judge_level(ground, &level, controls, &vouched);
+        let now = judge_level(ground, &mut level, controls, &vouched)?;
         let grades = graded(&level, &now);
         let verdicts = now.iter().map(|case| case.verdict.clone());
         judged.extend(level.into_iter().zip(verdicts));
@@ -80,7 +81,7 @@ pub(super) fn judge_power(
 ) -> Result<(Vec<Case>, Vec<DiskResult>), LabError> {
     let vouched = ground.vouched()?;
     let mut first = cut;
-    let mut cases = judge_level(ground, &first.killed, controls, &vouched);
+    let mut cases = judge_level(ground, &mut first.killed, controls, &vouched)?;
     shrink(ground, &mut first, &mut cases, controls, &vouched, expected)?;
     let mut known = first.killed.iter().map(|kill| (kill.hash, kill.promised)).collect();
     let mut later: Vec<PowerCut> = Vec::new();
@@ -91,9 +92,9 @@ pub(super) fn judge_power(
         let level = later.last().unwrap_or(&first);
         let from = cases.len() - level.killed.len();
         let grades = graded(&level.killed, &cases[from..]);
-        let next = ground
+        let mut next = ground
             .power_in_turn(&grades, wanted, &mut known, |run| control(ground, run, controls))?;
-        cases.extend(judge_level(ground, &next.killed, controls, &vouched));
+        cases.extend(judge_level(ground, &mut next.killed, controls, &vouched)?);
         later.push(next);
     }
     let killed = first.killed.iter().chain(later.iter().flat_map(|cut| &cut.killed));
@@ -102,9 +103,42 @@ pub(super) fn judge_power(
     Ok((cases, disks))
 }
 
+/// Judges all of them; no copy's word is taken for anything but good.
 fn judge_level(
     ground: &Ground<'_>,
-    level: &[Killed],
+    level: &mut [Killed],
+    controls: &Controls,
+    vouched: &[Outcome],
+) -> Result<Vec<Case>, LabError> {
+    let mut cases = judge_each(ground, level.iter(), controls, vouched);
+    let is_doubtful = |(kill, case): (&Killed, &Case)| {
+        let is_good = case.verdict.grade == Grade::Good && case.warnings.is_empty();
+        !is_good && kill.is_by_copy()
+    };
+    let doubtful: Vec<bool> = level.iter().zip(&cases).map(is_doubtful).collect();
+    if !doubtful.contains(&true) || is_requested() {
+        return Ok(cases);
+    }
+    let mut again: Vec<&mut Killed> = level
+        .iter_mut()
+        .zip(&doubtful)
+        .filter(|(_, again)| **again)
+        .map(|(kill, _)| kill)
+        .collect();
+    let trees = distinct(again.iter().map(|kill| kill.tree()));
+    ground.recoveries.without_copies(&trees)?;
+    ground.recover_each(&mut again, &trees)?;
+    let judged = judge_each(ground, again.iter().map(|kill| &**kill), controls, vouched);
+    let places = doubtful.iter().enumerate().filter(|(_, again)| **again);
+    for ((place, _), case) in places.zip(judged) {
+        cases[place] = case;
+    }
+    Ok(cases)
+}
+
+fn judge_each<'k>(
+    ground: &Ground<'_>,
+    level: impl Iterator<Item = &'k Killed>,
     controls: &Controls,
     vouched: &[Outcome],
 ) -> Vec<Case> {
@@ -117,7 +151,7 @@ fn judge_level(
         last = Some(ends);
         case
     };
-    level.iter().map(judge).collect()
+    level.map(judge).collect()
 }
 
 fn graded(level: &[Killed], cases: &[Case]) -> Vec<(Killed, Grade)> {
@@ -145,16 +179,16 @@ fn shrink(
     for word in words {
         let Some(place) = cases.iter().position(|case| case.verdict.word == word) else { continue };
         let mut smallest = cut.killed[place].clone();
-        while let Some(smaller) =
-            smaller(ground, cut, &smallest, &mut left)?.into_iter().find_map(|kill| {
-                let case =
-                    judge_level(ground, std::slice::from_ref(&kill), controls, vouched).pop()?;
-                (case.verdict.word == word).then_some((kill, case))
-            })
-        {
-            smallest = smaller.0.clone();
-            cut.killed.insert(0, smaller.0);
-            cases.insert(0, smaller.1);
+        loop {
+            let mut smaller = smaller(ground, cut, &smallest, &mut left)?;
+            let judged = judge_level(ground, &mut smaller, controls, vouched)?;
+            let mut judged = smaller.into_iter().zip(judged);
+            let Some((kill, case)) = judged.find(|(_, case)| case.verdict.word == word) else {
+                break;
+            };
+            smallest = kill.clone();
+            cut.killed.insert(0, kill);
+            cases.insert(0, case);
         }
     }
     Ok(())

@@ -163,6 +163,16 @@ impl Killed {
         Killed { power: Some(power), ..self }
     }
 
+    /// What is known of its recovery a copy has told.
+    pub(super) fn is_by_copy(&self) -> bool {
+        self.after.as_ref().is_some_and(|after| after.outcome.forked)
+    }
+
+    /// What it left.
+    pub(super) fn tree(&self) -> ([u8; 32], Arc<Tree>) {
+        (self.hash, self.left.clone())
+    }
+
     /// Judges it, now that the controls are complete; `ends` are those from this run's versions.
     pub fn judge(
         &self,

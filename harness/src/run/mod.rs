@@ -10,6 +10,7 @@ mod damage;
 mod derive;
 mod disks;
 mod evidence;
+pub(crate) mod forks;
 mod heavy;
 mod in_turn;
 mod kill;
@@ -61,6 +62,9 @@ pub struct Settings {
     pub confirm: usize,
     /// Any derived kill is made for real at all.
     pub confirms: bool,
+    /// Let recoveries begin as copies of one that stands before its first look at the tree, where each worker has at least so
+    /// many to make; `None`: never.
+    pub copies_from: Option<usize>,
     /// Take the call stack at each op of the subject.
     pub backtrace: bool,
     /// Run the scenarios' `build` commands.
@@ -93,6 +97,7 @@ impl Default for Settings {
             live: false,
             confirm: 4,
             confirms: true,
+            copies_from: Some(4),
             backtrace: false,
             build: true,
             build_output: false,

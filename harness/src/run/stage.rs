@@ -16,7 +16,7 @@ use crate::recording::{Header, Recording, Spool, Trace};
 use crate::sandbox::{self, Lower, Sandbox, SandboxOptions};
 use crate::scenario::{CommandLine, Scenario};
 use crate::subject::{End, Program};
-use crate::trace::{self, Budget, Detail, Director, Options, TraceError, Undisturbed};
+use crate::trace::{self, Budget, Detail, Director, ForkServer, Options, TraceError, Undisturbed};
 use crate::tree::{self, Tree};
 use crate::watched::Watched;
 use crate::wrap::heading;
@@ -380,9 +380,7 @@ impl<'a> Stage<'a> {
         check_interrupt()?;
         let known = self.generation();
         self.sandbox.fill(tree)?;
-        let time_limit = Duration::from_secs(self.scenario.subject.time_limit);
-        let (budget, pin, containers) = (Budget::default(), self.pin(), self.containers);
-        let options = Options { time_limit, detail, budget, pin, backtrace, containers };
+        let options = self.options(detail, backtrace);
         let trace = trace::run_into(programs, &self.sandbox, &options, director, spool)
             .map_err(|error| self.named(error))?;
         // What the run left alone is kept once, however many runs there are.
@@ -391,6 +389,66 @@ impl<'a> Stage<'a> {
             self.must_be_known(lower, &trace, known)?;
         }
         Ok((trace, after))
+    }
+
+    fn options(&self, detail: Detail, backtrace: bool) -> Options {
+        let time_limit = Duration::from_secs(self.scenario.subject.time_limit);
+        let (budget, pin, containers) = (Budget::default(), self.pin(), self.containers);
+        Options { time_limit, detail, budget, pin, backtrace, containers }
+    }
+
+    /// Brings the command to where copies of it can begin, before it looks at the tree; `None` where there is no such place.
+    ///
+    /// # Errors
+    ///
+    /// As [`run`](Self::run).
+    pub(super) fn fork_server(
+        &self,
+        command: &CommandLine,
+        tree: &Tree,
+        detail: Detail,
+        is_same: &dyn Fn(&Path) -> bool,
+    ) -> Result<Option<ForkServer>, LabError> {
+        check_interrupt()?;
+        self.sandbox.fill(tree)?;
+        let options = self.options(detail, self.takes_stacks(detail));
+        let server = ForkServer::start(&self.program(command), &self.sandbox, &options, is_same);
+        server.map_err(|error| self.named(error))
+    }
+
+    /// As [`outcome`](Self::outcome), by a copy of the program that the server has; `None` where it can make none that is
+    /// like the first.
+    ///
+    /// # Errors
+    ///
+    /// As [`run`](Self::run).
+    pub(super) fn outcome_forked(
+        &self,
+        server: &mut ForkServer,
+        start: &Arc<Tree>,
+        detail: Detail,
+    ) -> Result<Option<Outcome>, LabError> {
+        check_interrupt()?;
+        self.sandbox.fill(start)?;
+        if !server.is_as_it_was(&self.sandbox, detail) {
+            return Ok(None);
+        }
+        let options = self.options(detail, self.takes_stacks(detail));
+        let (director, spool) = (&mut Undisturbed, Spool::default());
+        let trace = trace::run_forked(server, &self.sandbox, &options, director, &spool)
+            .map_err(|error| self.named(error))?;
+        let Some(mut trace) = trace else { return Ok(None) };
+        let end = self.sandbox.snapshot()?.sharing(start);
+        check_interrupt()?;
+        let finish = trace.ends.remove(0);
+        let outcome = self.looked_at(start.clone(), Arc::new(end), finish, Arc::new(trace));
+        Ok(Some(Outcome { forked: true, ..outcome }))
+    }
+
+    /// Only what is killed in its turn is told of op by op.
+    fn takes_stacks(&self, detail: Detail) -> bool {
+        let is_told = self.scenario.recovery.depth > 1 && detail != Detail::Overwrites;
+        self.settings.backtrace && is_told
     }
 
     /// An error of the tracer with the scenario's file, and with what to do where a program could not be started.
@@ -496,9 +554,7 @@ impl<'a> Stage<'a> {
         detail: Detail,
         director: &mut dyn Director,
     ) -> Result<Outcome, LabError> {
-        // Only what is killed in its turn is told of op by op.
-        let is_told = self.scenario.recovery.depth > 1 && detail != Detail::Overwrites;
-        let backtrace = self.settings.backtrace && is_told;
+        let backtrace = self.takes_stacks(detail);
         let (mut trace, end) = self.run_programs(&[program], start, detail, backtrace, director)?;
         let finish = trace.ends.remove(0);
         Ok(self.looked_at(start.clone(), Arc::new(end), finish, Arc::new(trace)))
@@ -506,8 +562,8 @@ impl<'a> Stage<'a> {
 
     /// An outcome as this stage's state files show it.
     pub fn seen(&self, outcome: &Outcome) -> Outcome {
-        let Outcome { start, end, finish, trace, .. } = outcome.clone();
-        self.looked_at(start, end, finish, trace)
+        let Outcome { start, end, finish, trace, forked, .. } = outcome.clone();
+        Outcome { forked, ..self.looked_at(start, end, finish, trace) }
     }
 
     fn looked_at(
@@ -519,7 +575,7 @@ impl<'a> Stage<'a> {
     ) -> Outcome {
         let unread = overwritten_unread(&start, &trace.events, &self.state);
         let image = self.state.image(&end);
-        Outcome { start, end, image, finish, trace, unread }
+        Outcome { start, end, image, finish, trace, unread, forked: false }
     }
 
     /// As [`outcome`](Self::outcome), for a program that cannot override the modes of files, even as root.

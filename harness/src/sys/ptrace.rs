@@ -45,6 +45,17 @@ pub(crate) enum Why {
     Other,
 }
 
+/// Where a thread stands that was to stop at its next call, or at the exit of one.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Phase {
+    /// At the entry of this call.
+    Entry(Entry),
+    /// At the entry too, where the filter traps the call.
+    Trapped,
+    /// At its exit, with what it returned.
+    Exit(i64),
+}
+
 /// What a wait told.
 #[derive(Debug)]
 pub(crate) enum News {
@@ -150,6 +161,23 @@ impl Stopped {
         }
     }
 
+    /// Where it stands, if it was let go by [`go_to_exit`](Self::go_to_exit).
+    pub(crate) fn phase(&self) -> Result<Phase, Gone> {
+        let info = self.syscall_info()?;
+        // SAFETY: `op` says which member of the union the kernel filled.
+        unsafe {
+            match info.op {
+                libc::PTRACE_SYSCALL_INFO_ENTRY => {
+                    let (number, args) = (info.u.entry.nr, info.u.entry.args);
+                    Ok(Phase::Entry(Entry { data: 0, number, args }))
+                }
+                libc::PTRACE_SYSCALL_INFO_SECCOMP => Ok(Phase::Trapped),
+                libc::PTRACE_SYSCALL_INFO_EXIT => Ok(Phase::Exit(info.u.exit.sval)),
+                _ => Err(Gone),
+            }
+        }
+    }
+
     fn syscall_info(&self) -> Result<libc::ptrace_syscall_info, Gone> {
         let mut info = MaybeUninit::<libc::ptrace_syscall_info>::zeroed();
         let size = size_of::<libc::ptrace_syscall_info>();
@@ -179,6 +207,12 @@ impl Stopped {
 
     /// Goes on without the call at whose entry it stands, which is answered with this error number.
     pub(crate) fn refuse(self, errno: i32) -> Result<(), Gone> {
+        self.make_none(errno)?;
+        self.go(0)
+    }
+
+    /// Makes the call at whose entry it stands none, which is answered with this error number.
+    pub(crate) fn make_none(&self, errno: i32) -> Result<(), Gone> {
         self.change_registers(|registers| arch::answer(registers, -i64::from(errno)))?;
         if let Some(note) = arch::CALL_NUMBER_NOTE {
             let mut none: libc::c_int = -1;
@@ -187,7 +221,19 @@ impl Stopped {
             let vector = &raw mut vector as usize;
             request_or_gone(libc::PTRACE_SETREGSET, self.tid, note, vector)?;
         }
-        self.go(0)
+        Ok(())
+    }
+
+    /// After a call: when it goes on, it enters this one, with all other registers as given.
+    pub(crate) fn enter(
+        &self,
+        registers: &libc::user_regs_struct,
+        number: i64,
+        args: &[u64],
+    ) -> Result<(), Gone> {
+        let mut registers = *registers;
+        arch::enter(&mut registers, number, args);
+        self.write_registers(registers)
     }
 
     /// At the exit of a call: it is entered again, with this argument as it was before somebody changed it.
@@ -224,6 +270,10 @@ impl Stopped {
     ) -> Result<(), Gone> {
         let (mut registers, _) = self.read_registers()?;
         change(&mut registers);
+        self.write_registers(registers)
+    }
+
+    fn write_registers(&self, mut registers: libc::user_regs_struct) -> Result<(), Gone> {
         let mut vector = libc::iovec {
             iov_base: (&raw mut registers).cast(),
             iov_len: size_of::<libc::user_regs_struct>(),

@@ -22,6 +22,7 @@ mod calls;
 mod decode;
 mod descriptors;
 mod elsewhere;
+mod fork_server;
 mod line;
 mod lives;
 mod mapping;
@@ -42,7 +43,9 @@ pub use budget::Budget;
 pub use line::{describe, describe_call};
 pub use steps::{Intent, Named, Part, Stand, Stepped, Turn};
 
+use decode::MARKS;
 pub(crate) use elsewhere::Fence;
+pub(crate) use fork_server::ForkServer;
 use output::{Collected, Collector};
 use reads::Reads;
 use resolve::View;
@@ -224,29 +227,64 @@ pub fn run_into(
     director: &mut dyn Director,
     spool: &Spool,
 ) -> Result<Trace, TraceError> {
-    let strangers = ptrace::has_children();
-    let fence = sandbox.fence();
     // What it reads by an absolute path shows only then.
-    let strays = fence.as_ref().is_some_and(|fence| fence.original.is_some());
+    let strays = sandbox.fence().is_some_and(|fence| fence.original.is_some());
     let detail = match options.detail {
         Detail::Changes if strays => Detail::Reads,
         detail => detail,
     };
     let options = &Options { detail, ..options.clone() };
     let pinned = Pinned::to(options.pin)?;
-    let reads = match detail {
-        Detail::Overwrites => sandbox.reads().map(Reads::new),
-        Detail::Changes | Detail::Reads | Detail::Steps => None,
-    };
     let unavailable = |why: String| TraceError::Unavailable {
         what: "give each program a process namespace".into(),
         source: std::io::Error::other(why),
     };
     let container = options.containers.then(|| sandbox.container());
     let container = container.transpose().map_err(unavailable)?;
-    let filter = calls::filter(detail, reads.is_some());
-    let started = start_all(programs, sandbox, filter, container)?;
+    let strangers = ptrace::has_children();
+    let started = start_all(programs, sandbox, filter_for(detail, sandbox), container)?;
+    go_on(started, strangers, sandbox, options, director, spool, pinned)
+}
+
+/// As [`run_into`], of the program of a fork server, from where that stands; `None` where it does not stand there any more.
+///
+/// # Errors
+///
+/// As [`run`].
+pub(crate) fn run_forked(
+    server: &mut ForkServer,
+    sandbox: &Sandbox,
+    options: &Options,
+    director: &mut dyn Director,
+    spool: &Spool,
+) -> Result<Option<Trace>, TraceError> {
+    let pinned = Pinned::to(options.pin)?;
+    let unavailable = |source| TraceError::Unavailable { what: "copy a process".into(), source };
+    let Some(started) = server.fork().map_err(unavailable)? else { return Ok(None) };
+    go_on(vec![started], true, sandbox, options, director, spool, pinned).map(Some)
+}
+
+/// The filter for programs in this sandbox.
+fn filter_for(detail: Detail, sandbox: &Sandbox) -> &'static [libc::sock_filter] {
+    calls::filter(detail, detail == Detail::Overwrites && sandbox.reads().is_some())
+}
+
+/// Lets programs that stand before an instruction run to their ends. `strangers`: this thread has other children.
+fn go_on(
+    started: Vec<Started>,
+    strangers: bool,
+    sandbox: &Sandbox,
+    options: &Options,
+    director: &mut dyn Director,
+    spool: &Spool,
+    pinned: Pinned,
+) -> Result<Trace, TraceError> {
+    let reads = match options.detail {
+        Detail::Overwrites => sandbox.reads().map(Reads::new),
+        Detail::Changes | Detail::Reads | Detail::Steps => None,
+    };
     let begun = Instant::now();
+    let fence = sandbox.fence();
     let world = World { fence, ..look_around(&started, sandbox, options, spool, reads) };
     let pids: Vec<i32> = started.iter().map(|one| one.stop.tid()).collect();
     let (mut stops, mut outputs, mut mains, mut kept) = (vec![], vec![], vec![], vec![]);

@@ -222,7 +222,8 @@ impl<'a> View<'a> {
         path.ok()
     }
 
-    fn absolute(&self, folder: i32, path: &Path) -> Option<PathBuf> {
+    /// A path with what it is relative to.
+    pub(super) fn absolute(&self, folder: i32, path: &Path) -> Option<PathBuf> {
         if path.is_absolute() {
             return Some(path.to_owned());
         }

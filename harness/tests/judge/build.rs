@@ -201,6 +201,7 @@ pub(crate) fn outcome(state: &State, start: &Tree, end: &Tree, exit: Exit, said:
         finish,
         trace: Arc::new(trace),
         unread: Default::default(),
+        forked: false,
     }
 }
 

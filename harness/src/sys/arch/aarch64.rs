@@ -35,6 +35,9 @@ pub(crate) const GETDENTS: i64 = ABSENT;
 pub(crate) const VFORK: i64 = ABSENT;
 pub(crate) const POLL: i64 = ABSENT;
 pub(crate) const EPOLL_WAIT: i64 = ABSENT;
+pub(crate) const ARCH_PRCTL: i64 = ABSENT;
+pub(crate) const GETPGRP: i64 = ABSENT;
+pub(crate) const TIME: i64 = ABSENT;
 
 /// The number of the call at whose entry a thread stands is a register set of its own: `NT_ARM_SYSTEM_CALL`.
 pub(crate) const CALL_NUMBER_NOTE: Option<usize> = Some(0x404);
@@ -80,6 +83,24 @@ pub(crate) fn enter_again(registers: &mut libc::user_regs_struct, _number: u64, 
     // `svc` has four bytes; the number is still in its register.
     registers.pc -= 4;
     registers.regs[0] = first;
+}
+
+/// At the entry of a call a tracer sees in x7 that it is the entry, and not what is in x7.
+pub(crate) const ENTRY_IS_PLAIN: bool = false;
+
+/// Where the thread stands after one call, makes it enter another when it goes on.
+pub(crate) fn enter(registers: &mut libc::user_regs_struct, number: i64, args: &[u64]) {
+    for (index, value) in args.iter().enumerate() {
+        set_argument(registers, index, *value);
+    }
+    // `svc` has four bytes.
+    registers.pc -= 4;
+    registers.regs[8] = number.cast_unsigned();
+}
+
+/// The arguments of `clone` for a process that goes on as its maker does.
+pub(crate) fn clone_arguments(flags: u64, child_tid: u64) -> [u64; 5] {
+    [flags, 0, 0, 0, child_tid]
 }
 
 /// Makes a system call and nothing else: the answer is a negative error number where it failed, and `errno` stays as it is.

@@ -33,6 +33,9 @@ pub(crate) const GETDENTS: i64 = libc::SYS_getdents;
 pub(crate) const VFORK: i64 = libc::SYS_vfork;
 pub(crate) const POLL: i64 = libc::SYS_poll;
 pub(crate) const EPOLL_WAIT: i64 = libc::SYS_epoll_wait;
+pub(crate) const ARCH_PRCTL: i64 = libc::SYS_arch_prctl;
+pub(crate) const GETPGRP: i64 = libc::SYS_getpgrp;
+pub(crate) const TIME: i64 = libc::SYS_time;
 
 /// The number of the call at whose entry a thread stands is a register like others.
 pub(crate) const CALL_NUMBER_NOTE: Option<usize> = None;
@@ -88,6 +91,25 @@ pub(crate) fn enter_again(registers: &mut libc::user_regs_struct, number: u64, _
     // `syscall` has two bytes.
     registers.rip -= 2;
     registers.rax = number;
+}
+
+/// At the entry of a call a tracer sees the registers as they are.
+pub(crate) const ENTRY_IS_PLAIN: bool = true;
+
+/// Where the thread stands after one call, makes it enter another when it goes on.
+pub(crate) fn enter(registers: &mut libc::user_regs_struct, number: i64, args: &[u64]) {
+    for (index, value) in args.iter().enumerate() {
+        set_argument(registers, index, *value);
+    }
+    // `syscall` has two bytes. That it stands after another call is over and done: there is nothing to enter once more.
+    registers.rip -= 2;
+    registers.rax = number.cast_unsigned();
+    registers.orig_rax = u64::MAX;
+}
+
+/// The arguments of `clone` for a process that goes on as its maker does.
+pub(crate) fn clone_arguments(flags: u64, child_tid: u64) -> [u64; 5] {
+    [flags, 0, 0, child_tid, 0]
 }
 
 /// Makes a system call and nothing else: the answer is a negative error number where it failed, and `errno` stays as it is.

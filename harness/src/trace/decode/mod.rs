@@ -22,7 +22,7 @@ mod names;
 mod open;
 mod write;
 
-pub(super) use open::request as open_request;
+pub(super) use open::{MARKS, request as open_request};
 
 /// A call as it is entered.
 #[derive(Debug)]

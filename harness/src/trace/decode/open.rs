@@ -11,7 +11,7 @@ use crate::trace::resolve::{self, Descriptor, Place, Target, descriptor, inode, 
 use crate::trace::world::{Done, World};
 
 /// Marks are look-ups below this folder.
-const MARKS: &str = "/crashlab/mark/";
+pub(in crate::trace) const MARKS: &str = "/crashlab/mark/";
 
 /// An open, whichever call asks for it.
 #[derive(Debug)]

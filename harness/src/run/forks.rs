@@ -1,0 +1,177 @@
+//! Recoveries that begin as copies of one that stands before its first look at the tree.
+//!
+//! A copy's word is taken only where a run of its own would have to be very unlike it to say anything else: once the same
+//! state has been recovered from in both ways, and they went the same way; where it succeeded; and, later, where the verdict
+//! is good. All else is run once more from the beginning.
+
+use std::collections::HashMap;
+use std::mem::discriminant;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering};
+
+use super::LabError;
+use super::stage::Stage;
+use crate::judge::{Outcome, State};
+use crate::op::{Event, What};
+use crate::recording::Trace;
+use crate::scenario::CommandLine;
+use crate::trace::{Detail, ForkServer, Undisturbed};
+use crate::tree::{NodeKind, Tree};
+
+/// A worker of which so many copies had to be run again, and most of all, makes no more.
+const AGAIN_MAX: usize = 4;
+
+/// What is known of a command's copies.
+#[derive(Debug, Default)]
+pub(crate) struct Trust(AtomicU8);
+
+const UNTRIED: u8 = 0;
+const TRUSTED: u8 = 1;
+const OFF: u8 = 2;
+
+impl Trust {
+    /// No copies.
+    pub(crate) fn off() -> Trust {
+        Trust(AtomicU8::new(OFF))
+    }
+
+    pub(crate) fn is_off(&self) -> bool {
+        self.0.load(Ordering::Relaxed) == OFF
+    }
+
+    fn is_untried(&self) -> bool {
+        self.0.load(Ordering::Relaxed) == UNTRIED
+    }
+
+    fn is_now(&self, state: u8) {
+        // What one worker has found out to be unlike stays so.
+        let _ = self.0.compare_exchange(UNTRIED, state, Ordering::Relaxed, Ordering::Relaxed);
+        if state == OFF {
+            self.0.store(OFF, Ordering::Relaxed);
+        }
+    }
+}
+
+/// One worker's copies.
+pub(crate) struct Forks<'f> {
+    trust: &'f Trust,
+    alike: &'f Alike<'f>,
+    server: Option<ForkServer>,
+    made: usize,
+    again: usize,
+}
+
+impl<'f> Forks<'f> {
+    pub(crate) fn new(trust: &'f Trust, alike: &'f Alike<'f>) -> Forks<'f> {
+        Forks { trust, alike, server: None, made: 0, again: 0 }
+    }
+
+    /// As [`Stage::outcome_in`], by a copy if that will do.
+    ///
+    /// # Errors
+    ///
+    /// As [`Stage::run`].
+    pub(crate) fn outcome(
+        &mut self,
+        stage: &Stage<'_>,
+        command: &CommandLine,
+        start: &Arc<Tree>,
+        detail: Detail,
+    ) -> Result<Outcome, LabError> {
+        let copied = self.copied(stage, command, start, detail)?;
+        let is_clear = |copied: &Outcome| copied.success() && copied.trace.gaps.is_empty();
+        self.made += usize::from(copied.is_some());
+        self.again += usize::from(copied.as_ref().is_some_and(|copied| !is_clear(copied)));
+        match copied {
+            Some(copied) if is_clear(&copied) && !self.trust.is_untried() => Ok(copied),
+            copied => {
+                let own = stage.outcome_in(command, start, detail, &mut Undisturbed)?;
+                if let Some(copied) = copied.filter(|_| self.trust.is_untried()) {
+                    let alike = went_alike(&own.trace, &copied.trace);
+                    let alike = alike && own.finish.exit == copied.finish.exit;
+                    self.trust.is_now(if alike { TRUSTED } else { OFF });
+                }
+                Ok(own)
+            }
+        }
+    }
+
+    fn copied(
+        &mut self,
+        stage: &Stage<'_>,
+        command: &CommandLine,
+        start: &Arc<Tree>,
+        detail: Detail,
+    ) -> Result<Option<Outcome>, LabError> {
+        let is_vain = self.again >= AGAIN_MAX && self.again * 2 > self.made;
+        if self.trust.is_off() || is_vain {
+            self.server = None;
+            return Ok(None);
+        }
+        if let Some(server) = &mut self.server {
+            if let Some(outcome) = stage.outcome_forked(server, start, detail)? {
+                return Ok(Some(outcome));
+            }
+            self.server = None;
+        }
+        let is_same = |path: &Path| self.alike.is_same(path);
+        let server = stage.fork_server(command, start, detail, &is_same)?;
+        let Some(server) = server else {
+            self.trust.is_now(OFF);
+            return Ok(None);
+        };
+        let server = self.server.insert(server);
+        let outcome = stage.outcome_forked(server, start, detail)?;
+        if outcome.is_none() {
+            self.trust.is_now(OFF);
+        }
+        Ok(outcome)
+    }
+}
+
+/// Both made the same calls, of what the log tells, in the same order; which program a copy had been before, its log does
+/// not tell.
+fn went_alike(one: &Trace, other: &Trace) -> bool {
+    let kinds = |trace: &Trace| -> Vec<_> {
+        let told = trace.events.iter().filter(|event| !matches!(event.what, What::Executed { .. }));
+        let kind = |event: &Event| match &event.what {
+            What::Op(op) => (discriminant(&event.what), Some(discriminant(&op.kind))),
+            what => (discriminant(what), None),
+        };
+        told.map(kind).collect()
+    };
+    one.gaps.len() == other.gaps.len() && kinds(one) == kinds(other)
+}
+
+/// The trees that copies begin with: what is the same in all of them a program may read before it is copied.
+pub(crate) struct Alike<'t> {
+    trees: Vec<&'t Tree>,
+    state: &'t State,
+}
+
+impl<'t> Alike<'t> {
+    pub(crate) fn new(trees: Vec<&'t Tree>, state: &'t State) -> Alike<'t> {
+        Alike { trees, state }
+    }
+
+    /// A regular file beside the state, which all trees have as it is in the first, with the folders on the way to it.
+    fn is_same(&self, path: &Path) -> bool {
+        let Some((first, others)) = self.trees.split_first() else { return false };
+        let is_file = matches!(first.get(path).map(|node| &node.kind), Some(NodeKind::File(_)));
+        let is_state = self.state.paths.iter().any(|state| path.starts_with(state));
+        is_file
+            && !is_state
+            && path.ancestors().all(|part| {
+                let node = first.get(part);
+                others.iter().all(|tree| tree.get(part) == node)
+            })
+    }
+}
+
+/// What trees are called, with each of them once.
+pub(crate) fn distinct(
+    trees: impl Iterator<Item = ([u8; 32], Arc<Tree>)>,
+) -> Vec<([u8; 32], Arc<Tree>)> {
+    trees.collect::<HashMap<_, _>>().into_iter().collect()
+}
