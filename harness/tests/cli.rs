@@ -244,6 +244,7 @@ fn what_run_is_told_is_what_is_planned() {
         "nothing",
         "--no-build",
         "--no-pin",
+        "--no-fork-server",
         "--keep",
         "kept",
     ]);
@@ -253,6 +254,7 @@ fn what_run_is_told_is_what_is_planned() {
     assert!(told.json && told.strictness.allow_not_measured && !told.build && !told.pin);
     assert_eq!(told.strictness.deny, [Word::Leftover, Word::Skipped, Word::Metadata]);
     assert_eq!(told.keep.as_deref(), Some(Path::new("kept")));
+    assert!(told.recoveries.no_fork_server);
 }
 
 #[test]

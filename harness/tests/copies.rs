@@ -81,7 +81,7 @@ fn copies_find_what_is_theirs_and_leave_what_is_others() {
     let (program, letters) = (program.to_str().unwrap(), letters.to_str().unwrap());
     for mode in [
         "plain", "position", "shared", "who", "timer", "thread", "pipe", "terminal", "child",
-        "helper", "group",
+        "helper", "group", "socket",
     ] {
         copies_go_well(&counts(&[program, mode, letters]));
     }
@@ -149,8 +149,35 @@ fn what_is_not_good_is_never_said_of_a_copy() {
         let result = with(Some(1), &scenario.setup("echo 5 > s").kill_everywhere());
         for case in cases(&result).filter(|case| case.evidence.forked) {
             assert!(case.warnings.is_empty(), "{line}: {case:?}");
-            let good = [Word::Old, Word::New, Word::Recovered, Word::Refused];
+            // What is refused ends with another exit code than 0.
+            let good = [Word::Old, Word::New, Word::Recovered];
             assert!(good.contains(&case.verdict.word), "{line}: {case:?}");
         }
     }
+}
+
+#[test]
+fn the_command_says_which_were_copies_and_can_do_without() {
+    let line = "read n < s; for i in 1 2 3 4 5 6 7 8 9; do echo $((n + 1)); done > t; mv t s";
+    let place = aftermath::Place::with(&[("s", "5\n")]);
+    let copies = |more: &[&str]| {
+        let options = [&["--json", "--confirm", "0", "-j", "1", "--state", "s"], more].concat();
+        let ran = place.check(&options, &["/bin/sh", "-c", line]);
+        ran.must_say(0, &["\"verdict\":\"old\""]);
+        ran.said.matches("\"recovery_forked\":true").count()
+    };
+    assert!(copies(&[]) > 4);
+    assert_eq!(copies(&["--no-fork-server"]), 0);
+}
+
+#[test]
+fn a_program_that_begins_in_one_of_several_watched_folders_is_copied() {
+    let line = "read n < s; for i in 1 2 3 4 5 6 7 8 9; do echo $((n + 1)); done > t; mv t s; echo $n > ../beside/s";
+    let place = aftermath::Place::with(&[("in/s", "5\n"), ("beside/s", "5\n")]);
+    let start = &["sh", "-c", "cd in && exec \"$@\"", "sh"];
+    let setting = aftermath::Setting { start, ..Default::default() };
+    let options = ["check", "--faults", "kill", "--json", "--confirm", "0", "-j", "1"];
+    let watched = ["--watch", "../beside", "--state", "s", "--", "/bin/sh", "-c", line];
+    let ran = setting.run(&place, &[&options[..], &watched[..]].concat());
+    assert!(ran.said.matches("\"recovery_forked\":true").count() > 4, "{}", ran.said);
 }

@@ -8,6 +8,7 @@ use clap_complete::Shell;
 use crate::fault::power::{DiskModel, MODELS, NoSuchModel};
 use crate::judge::Word;
 use crate::report::Strictness;
+use crate::run::Settings;
 use crate::scenario::RaceFault;
 
 /// Finds out what the state files of a program look like after every kill, damage and overlap.
@@ -168,6 +169,9 @@ pub struct CheckArgs {
     /// other options say goes before what the recording says
     #[arg(long, value_name = "FILE", conflicts_with = "command")]
     pub recording: Option<PathBuf>,
+    /// How recoveries are run.
+    #[command(flatten)]
+    pub recoveries: RecoveryArgs,
     /// How it is done and told.
     #[command(flatten)]
     pub report: ReportArgs,
@@ -387,9 +391,28 @@ pub struct RunArgs {
     /// Tell from where in a program its operations were made (see `crashlab check --help`)
     #[arg(long)]
     pub backtrace: bool,
+    /// How recoveries are run.
+    #[command(flatten)]
+    pub recoveries: RecoveryArgs,
     /// How it is done and told.
     #[command(flatten)]
     pub report: ReportArgs,
+}
+
+/// How recoveries are run.
+#[derive(Debug, Clone, clap::Args)]
+pub struct RecoveryArgs {
+    /// Run every recovery from its beginning: let none begin as a copy of one that stands before its first look at the state
+    #[arg(long)]
+    pub no_fork_server: bool,
+}
+
+impl RecoveryArgs {
+    /// These settings with what is said here.
+    pub fn applied(&self, settings: Settings) -> Settings {
+        let copies_from = settings.copies_from.filter(|_| !self.no_fork_server);
+        Settings { copies_from, ..settings }
+    }
 }
 
 /// What all that try something have in common.

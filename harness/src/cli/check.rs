@@ -170,7 +170,7 @@ pub(super) fn of_command(command: &[String], watch: &[PathBuf]) -> Result<Scenar
 }
 
 fn settings(args: &CheckArgs) -> Settings {
-    let settings = Settings::default();
+    let settings = args.recoveries.applied(Settings::default());
     Settings {
         jobs: args.report.jobs(),
         backtrace: args.backtrace,

@@ -25,7 +25,8 @@ mod shell;
 
 pub use args::{
     Args, CheckArgs, Command, CompletionsArgs, DamageArgs, Deny, DoctorArgs, FaultList, InitArgs,
-    ListArgs, ManArgs, ModelsArgs, RaceArgs, RecordArgs, ReplayArgs, ReportArgs, RunArgs, Victims,
+    ListArgs, ManArgs, ModelsArgs, RaceArgs, RecordArgs, RecoveryArgs, ReplayArgs, ReportArgs,
+    RunArgs, Victims,
 };
 pub use exit::Code;
 pub use output::Output;

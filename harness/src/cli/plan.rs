@@ -3,7 +3,7 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use super::{ListArgs, RecordArgs, ReplayArgs, RunArgs};
+use super::{ListArgs, RecordArgs, RecoveryArgs, ReplayArgs, RunArgs};
 use crate::report::Strictness;
 use crate::scenario::{self, Scenario, ScenarioError};
 
@@ -26,6 +26,8 @@ pub struct RunPlan {
     pub live: bool,
     /// Tell from where the ops were made.
     pub backtrace: bool,
+    /// How recoveries are run.
+    pub recoveries: RecoveryArgs,
     /// Keep the work folder of each finding here.
     pub keep: Option<PathBuf>,
 }
@@ -118,6 +120,7 @@ pub fn run(args: &RunArgs) -> Result<RunPlan, PlanError> {
         pin: !args.no_pin,
         live: args.live,
         backtrace: args.backtrace,
+        recoveries: args.recoveries.clone(),
         keep: args.report.keep.clone(),
     })
 }

@@ -24,7 +24,7 @@ pub(super) fn run(plan: &RunPlan, output: &mut Output<'_>) -> Code {
         backtrace: plan.backtrace,
         build: plan.build,
         build_output: std::io::stderr().is_terminal(),
-        ..Settings::default()
+        ..plan.recoveries.applied(Settings::default())
     };
     let strictness = plan.strictness.clone();
     let summary = watched(&settings.progress, || {

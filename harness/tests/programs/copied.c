@@ -4,12 +4,24 @@
 #include <sys/mman.h>
 #include <sys/time.h>
 #include <sys/wait.h>
+#include <netinet/in.h>
 #include <termios.h>
 
 #include "subject.h"
 
 static volatile int handled, begun;
 static void handle(int signal) { handled = signal; }
+
+/* A connection whose port stays in use for a while after both ends are closed. */
+static int connects(void) {
+    struct sockaddr_in place = {.sin_family = AF_INET, .sin_port = htons(7777), .sin_addr = {htonl(INADDR_LOOPBACK)}};
+    int listens = socket(AF_INET, SOCK_STREAM, 0), calls = socket(AF_INET, SOCK_STREAM, 0);
+    if (bind(listens, (struct sockaddr *)&place, sizeof place) || listen(listens, 1)) return 0;
+    if (connect(calls, (struct sockaddr *)&place, sizeof place)) return 0;
+    close(accept(listens, NULL, NULL));
+    return !close(calls);
+}
+
 static void *thread(void *none) { begun = 1; pause(); return none; }
 
 int main(int argc, char **argv) {
@@ -40,6 +52,7 @@ int main(int argc, char **argv) {
     } else if (!strcmp(mode, "helper")) {
         outside = open("helper", O_RDONLY);
         if (outside >= 0) read(outside, extra, 7);
+        if (outside >= 0) close(outside);
         outside = -1;
     }
     int state = open("s", O_RDONLY);
@@ -68,10 +81,16 @@ int main(int argc, char **argv) {
     }
     if (!strcmp(mode, "helper")) {
         /* Not the state, and another thing in each moment. */
-        int helper = open("helper", O_WRONLY | O_CREAT | O_TRUNC, 0644);
+        char now[8] = "";
+        int helper = open("helper", O_RDWR | O_CREAT, 0644);
+        read(helper, now, 7);
+        if (strcmp(now, extra)) wrong = " what was not there before";
+        ftruncate(helper, 0);
+        lseek(helper, 0, SEEK_SET);
         for (int i = 0; i < 6; i++) write(helper, "x", 1);
         close(helper);
     }
+    if (!strcmp(mode, "socket") && !connects()) wrong = " a port that another has used";
     if (!strcmp(mode, "group")) kill(0, SIGUSR1);
     int next = open("t", O_WRONLY | O_CREAT | O_TRUNC, 0644);
     char text[96];

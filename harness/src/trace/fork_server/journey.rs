@@ -9,6 +9,7 @@ use super::ways::{Way, Ways};
 use crate::sys::ptrace::{self, Entry, News, Phase, Stopped, Why};
 use crate::trace::MARKS;
 use crate::trace::resolve::View;
+use crate::trace::tracer::executable;
 use crate::watched::Watched;
 
 /// What came of bringing a program to where its copies begin.
@@ -77,7 +78,7 @@ impl<'a> Journey<'a> {
                 return Ok(Brought::Lost);
             }
             stop = match ptrace::wait(tid, true)? {
-                News::Stop(stop, Why::Exec(_)) => stop,
+                News::Stop(stop, Why::Exec(_)) if self.is_past(&executable(tid)) => stop,
                 News::Stop(stop, Why::Exit | Why::Entry) => match stop.phase() {
                     Ok(Phase::Entry(entry)) if !self.passes(tid, &entry) => {
                         return self.arrive(stop, entry);

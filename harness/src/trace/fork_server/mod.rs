@@ -37,8 +37,10 @@ mod ways;
 
 use journey::{Brought, Journey, Place, to_exit};
 
-/// After this a program's idea of the time is too old.
-pub(crate) const RENEWED_AFTER: Duration = Duration::from_secs(1);
+/// After this a program's idea of the time is too old, unless it took long itself to get where it stands: then after so many
+/// times as long.
+const RENEWED_AFTER: Duration = Duration::from_secs(1);
+const RENEWED_AFTER_TIMES: u32 = 4;
 
 /// A program that stands where copies of it go on.
 #[derive(Debug)]
@@ -49,7 +51,9 @@ pub(crate) struct ForkServer {
     /// Its registers there, and the call that comes next.
     registers: libc::user_regs_struct,
     next: Entry,
-    begun: Instant,
+    /// When it came there, and how long its copies may take that for now.
+    arrived: Instant,
+    keeps: Duration,
     detail: Detail,
     started: Kept,
     /// Where its C library keeps its thread's number.
@@ -134,7 +138,11 @@ impl ForkServer {
         let base = view.canonical(sandbox.seen()).unwrap_or_else(|| sandbox.seen().to_owned());
         watched.base = base;
         let mut journey = Journey::of(tid, &watched, is_same, may_ask);
-        if !journey.is_past(&executable(tid)) {
+        // What the kernel has read of a script tells which interpreter it is; what is looked up in PATH is none of the folder's.
+        let named = program.argv.first().filter(|name| name.as_encoded_bytes().contains(&b'/'));
+        let mut begins = vec![executable(tid)];
+        begins.extend(named.map(|name| sandbox.current().join(name)));
+        if !begins.iter().all(|path| journey.is_past(path)) {
             return Ok(Brought::Lost);
         }
         let brought = journey.follow(stop).map_err(unavailable("wait for a stop"))?;
@@ -159,7 +167,8 @@ impl ForkServer {
             process,
             registers,
             next,
-            begun,
+            arrived: Instant::now(),
+            keeps: RENEWED_AFTER.max(begun.elapsed() * RENEWED_AFTER_TIMES),
             detail: options.detail,
             started: Kept { outputs, ends, kept, terminal, flags: [first, second] },
             own_number,
@@ -234,7 +243,7 @@ impl ForkServer {
         let folder = fs::metadata(format!("/proc/{}/cwd", self.process.pid));
         self.stop.is_some()
             && self.detail == detail
-            && self.begun.elapsed() < RENEWED_AFTER
+            && self.arrived.elapsed() < self.keeps
             && self.view == sandbox.view_number()
             && kept.iter().zip(flags).all(is_same_file)
             && tcgetattr(&kept[0]).ok() == *terminal
