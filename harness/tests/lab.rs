@@ -249,6 +249,7 @@ fn what_people_and_programs_read() {
     settings.add_filter(r"spawned( +)\d+", "spawned$1[pid]");
     settings.add_filter(r"executed( +)/\S+", "executed$1[program]");
     settings.add_filter(r#""milliseconds":\d+"#, r#""milliseconds":0"#);
+    settings.add_filter(r#""recovered_by_copies":\d+"#, r#""recovered_by_copies":0"#);
     settings.bind(|| {
         insta::assert_snapshot!("report", String::from_utf8_lossy(&text));
         let mut lines: Vec<_> =

@@ -83,12 +83,14 @@ impl<W: Write> Reporter for Json<W> {
 }
 
 fn scenario(result: &ScenarioResult, holds: bool) -> Value {
+    let cases = result.faults.iter().flat_map(|fault| &fault.cases);
     json!({
         "event": "scenario",
         "name": result.name,
         "file": result.file,
         "held": holds,
         "milliseconds": result.elapsed.as_millis() as u64,
+        "recovered_by_copies": cases.filter(|case| case.evidence.forked).count(),
         "masks": result.masks,
         "notes": result.notes,
         "faults": result.faults.iter().map(fault).collect::<Vec<_>>(),
@@ -147,9 +149,6 @@ fn fault(fault: &FaultResult) -> Value {
         });
         if !case.evidence.view.is_empty() {
             told["view"] = json!(case.evidence.view);
-        }
-        if case.evidence.forked {
-            told["recovery_forked"] = json!(true);
         }
         if !case.evidence.calls.is_empty() {
             told["calls"] = case.evidence.calls.iter().map(called).collect();

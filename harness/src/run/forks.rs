@@ -88,7 +88,7 @@ impl<'f> Forks<'f> {
             copied => {
                 let own = stage.outcome_in(command, start, detail, &mut Undisturbed)?;
                 if let Some(copied) = copied.filter(|_| self.trust.is_untried()) {
-                    let alike = went_alike(&own.trace, &copied.trace);
+                    let alike = went_alike(&own.trace, &copied.trace, self.alike);
                     let alike = alike && own.finish.exit == copied.finish.exit;
                     self.trust.is_now(if alike { TRUSTED } else { OFF });
                 }
@@ -130,17 +130,18 @@ impl<'f> Forks<'f> {
     }
 }
 
-/// Both made the same calls, of what the log tells, in the same order; which program a copy had been before, its log does
-/// not tell.
-fn went_alike(one: &Trace, other: &Trace) -> bool {
-    let kinds = |trace: &Trace| -> Vec<_> {
-        let told = trace.events.iter().filter(|event| !matches!(event.what, What::Executed { .. }));
-        let kind = |event: &Event| match &event.what {
-            What::Op(op) => (discriminant(&event.what), Some(discriminant(&op.kind))),
-            what => (discriminant(what), None),
-        };
-        told.map(kind).collect()
+/// Both made the same calls, of what the log tells, in the same order; but for what a program does before it is copied.
+fn went_alike(one: &Trace, other: &Trace, alike: &Alike<'_>) -> bool {
+    let is_later = |event: &&Event| match &event.what {
+        What::Executed { .. } => false,
+        What::Read { path, .. } | What::Open { path, writable: false, .. } => !alike.is_same(path),
+        _ => true,
     };
+    let kind = |event: &Event| match &event.what {
+        What::Op(op) => (discriminant(&event.what), Some(discriminant(&op.kind))),
+        what => (discriminant(what), None),
+    };
+    let kinds = |trace: &Trace| trace.events.iter().filter(is_later).map(kind).collect::<Vec<_>>();
     one.gaps.len() == other.gaps.len() && kinds(one) == kinds(other)
 }
 
