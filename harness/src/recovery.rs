@@ -14,6 +14,7 @@ use crate::run::forks::{Alike, Forks, Trust};
 use crate::run::{LabError, Stage};
 use crate::sandbox::Sandbox;
 use crate::scenario::CommandLine;
+use crate::trace::Detail;
 use crate::tree::Tree;
 
 /// An outcome, with the state paths that it was looked at for.
@@ -153,6 +154,18 @@ impl<'a> Recoveries<'a> {
         self.ahead(trees)
     }
 
+    /// A recovery that went well, and was run from its beginning, with how it was traced.
+    fn run_by_itself(&self) -> Option<(Outcome, Detail)> {
+        let outcomes = self.known.outcomes.borrow();
+        let is_good = |seen: &&Seen| {
+            let outcome = &seen.outcome;
+            !outcome.forked && outcome.success() && outcome.trace.gaps.is_empty()
+        };
+        let seen = outcomes.values().find(is_good)?;
+        let detail = if seen.briefly { Detail::Overwrites } else { Detail::Reads };
+        Some((seen.outcome.clone(), detail))
+    }
+
     fn unknown<'t>(&self, trees: &'t [([u8; 32], Arc<Tree>)]) -> Vec<&'t ([u8; 32], Arc<Tree>)> {
         let mut found: HashSet<[u8; 32]> = self.known.outcomes.borrow().keys().copied().collect();
         trees.iter().filter(|(hash, _)| found.insert(*hash)).collect()
@@ -162,10 +175,13 @@ impl<'a> Recoveries<'a> {
         let progress = &self.stage.settings().progress;
         progress.plan(todo.len());
         let (command, brevity) = (self.command(), &self.known.brevity);
-        let alike = Alike::new(todo.iter().map(|(_, tree)| &**tree).collect(), &self.stage.state);
+        let known = self.run_by_itself();
+        let starts = todo.iter().map(|(_, tree)| &**tree);
+        let starts = starts.chain(known.iter().map(|(outcome, _)| &*outcome.start)).collect();
+        let alike = Alike::new(starts, &self.stage.state);
         let ran = self.spread_each(
             todo,
-            || Forks::new(trust, &alike),
+            || Forks::new(trust, &alike, known.as_ref()),
             |stage, forks, (hash, tree)| {
                 let run = |detail| forks.outcome(stage, command, tree, detail);
                 let recovered = recovered(tree, brevity, run)?;

@@ -1,8 +1,8 @@
 //! Recoveries that begin as copies of one that stands before its first look at the tree.
 //!
-//! A copy's word is taken only where a run of its own would have to be very unlike it to say anything else: once the same
-//! state has been recovered from in both ways, and they went the same way; where it succeeded; and, later, where the verdict
-//! is good. All else is run once more from the beginning.
+//! A copy's word is taken only where a run of its own would have to be very unlike it to say anything else: once a state has been
+//! recovered from in both ways, and they went the same way; where it succeeded; and, later, where the verdict is good. All
+//! else is run once more from the beginning.
 
 use std::collections::HashMap;
 use std::mem::discriminant;
@@ -57,14 +57,21 @@ impl Trust {
 pub(crate) struct Forks<'f> {
     trust: &'f Trust,
     alike: &'f Alike<'f>,
+    /// A recovery that was run from its beginning, and how it was traced.
+    known: Option<&'f (Outcome, Detail)>,
     server: Option<ForkServer>,
     made: usize,
     again: usize,
 }
 
 impl<'f> Forks<'f> {
-    pub(crate) fn new(trust: &'f Trust, alike: &'f Alike<'f>) -> Forks<'f> {
-        Forks { trust, alike, server: None, made: 0, again: 0 }
+    /// None yet. The first is held against what is `known`, if that was traced alike, and else against another run.
+    pub(crate) fn new(
+        trust: &'f Trust,
+        alike: &'f Alike<'f>,
+        known: Option<&'f (Outcome, Detail)>,
+    ) -> Forks<'f> {
+        Forks { trust, alike, known, server: None, made: 0, again: 0 }
     }
 
     /// As [`Stage::outcome_in`], by a copy if that will do.
@@ -79,6 +86,12 @@ impl<'f> Forks<'f> {
         start: &Arc<Tree>,
         detail: Detail,
     ) -> Result<Outcome, LabError> {
+        if let Some((known, _)) =
+            self.known.filter(|(_, of)| *of == detail && self.trust.is_untried())
+            && let Some(copied) = self.copied(stage, command, &known.start, detail)?
+        {
+            self.compare(known, &copied);
+        }
         let copied = self.copied(stage, command, start, detail)?;
         let is_clear = |copied: &Outcome| copied.success() && copied.trace.gaps.is_empty();
         self.made += usize::from(copied.is_some());
@@ -88,13 +101,18 @@ impl<'f> Forks<'f> {
             copied => {
                 let own = stage.outcome_in(command, start, detail, &mut Undisturbed)?;
                 if let Some(copied) = copied.filter(|_| self.trust.is_untried()) {
-                    let alike = went_alike(&own.trace, &copied.trace, self.alike);
-                    let alike = alike && own.finish.exit == copied.finish.exit;
-                    self.trust.is_now(if alike { TRUSTED } else { OFF });
+                    self.compare(&own, &copied);
                 }
                 Ok(own)
             }
         }
+    }
+
+    /// Both began with the same tree.
+    fn compare(&self, own: &Outcome, copied: &Outcome) {
+        let alike = own.finish.exit == copied.finish.exit
+            && went_alike(&own.trace, &copied.trace, self.alike);
+        self.trust.is_now(if alike { TRUSTED } else { OFF });
     }
 
     fn copied(

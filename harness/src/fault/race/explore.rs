@@ -12,11 +12,19 @@
 //! Musuvathi and McKinley, "Bounded partial-order reduction", OOPSLA 2013); sleep sets are not sound there, and are not
 //! used.
 //!
+//! A run need not be made whose beginning is that of one that was made, in another order of steps that commute: it would go on as
+//! that one did (after Musuvathi and Qadeer, "Partial-order reduction for context-bounded state exploration", MSR-TR-2007-12).
+//! What it would have shown is taken from there ([`Memory`]); no schedule is left out by that.
+//!
 //! Runs are made from the beginning: nothing here holds a process. Several can be under way at once.
 
 use std::collections::BTreeSet;
 
 use crate::op::touch::Touch;
+
+mod memory;
+
+use memory::{Memory, Remembered, Trace};
 
 /// A program of the race, by its place among them.
 pub type Side = usize;
@@ -96,6 +104,9 @@ pub struct Moment {
     pub enabled: Sides,
     /// The next step of each that is known to have one, also where it has to wait.
     pub next: Vec<Option<Touch>>,
+    /// What else says who is enabled, as a digest: two moments after the same steps in orders that commute are the same only
+    /// where this is.
+    pub history: u64,
 }
 
 impl Moment {
@@ -136,6 +147,8 @@ struct Node {
     taken: Sides,
     /// What they would do was done in another order already.
     sleep: Sides,
+    /// What was done on the way here, whatever the order of what commutes, with the moment's history.
+    trace: Trace,
 }
 
 impl Node {
@@ -235,6 +248,8 @@ pub struct Counts {
     pub beyond_bound: u64,
     /// Places where another order is due, and was not tried.
     pub left: u64,
+    /// Runs that were not made, since all their steps were made in an order that is the same.
+    pub same: u64,
 }
 
 /// The tree of all runs, with what is still to be tried.
@@ -246,6 +261,8 @@ pub struct Exploration {
     bound: Option<u32>,
     begun: bool,
     counts: Counts,
+    /// The runs that were made, with a bound: without one, sleep sets see to it that none is made twice.
+    memory: Memory,
 }
 
 impl Exploration {
@@ -257,11 +274,49 @@ impl Exploration {
             bound,
             begun: false,
             counts: Counts::default(),
+            memory: Memory::default(),
         }
+    }
+
+    /// One that makes every run, also where another was the same.
+    #[cfg(test)]
+    fn forgetful(bound: Option<u32>) -> Exploration {
+        Exploration { memory: Memory::of_nothing(), ..Exploration::new(bound) }
     }
 
     /// The next run, if there is one to make now. Another may come from a run that is under way.
     pub fn claim(&mut self) -> Option<Walk> {
+        loop {
+            let walk = self.claim_any()?;
+            match self.remembered(&walk) {
+                Some((made, last)) => {
+                    self.counts.same += 1;
+                    self.take_in(&walk, &made, &last);
+                }
+                None => return Some(walk),
+            }
+        }
+    }
+
+    /// What a run would be, from one that was made.
+    fn remembered(&self, walk: &Walk) -> Option<(Vec<Made>, Moment)> {
+        let (from, side) = (walk.from?, *walk.prefix.last()?);
+        let Remembered { made, last, at } = self.memory.find(&self.nodes[from].trace, side)?;
+        let ids = self.path_to(Some(from));
+        // Its steps so far are the same, in the order in which this one makes them.
+        let mut begun = [0; MOST_SIDES];
+        let mut whole: Vec<Made> = Vec::with_capacity(made.len());
+        for (id, side) in ids.iter().zip(&walk.prefix).take(at) {
+            let own = made[..at].iter().filter(|step| step.side == *side).nth(begun[*side])?;
+            begun[*side] += 1;
+            let before = Moment { enabled: self.nodes[*id].enabled, ..Moment::default() };
+            whole.push(Made { before, side: *side, touch: own.touch.clone() });
+        }
+        whole.extend_from_slice(&made[at..]);
+        Some((whole, last.clone()))
+    }
+
+    fn claim_any(&mut self) -> Option<Walk> {
         let sleeps = self.bound.is_none();
         let walk = |prefix, from, sleep| Walk {
             prefix,
@@ -297,13 +352,26 @@ impl Exploration {
             true => self.counts.known += 1,
             false => self.counts.runs += 1,
         }
-        let Walk { prefix, from, sleep, made, sleeps, .. } = walk;
+        let mut walk = walk;
+        let made = std::mem::take(&mut walk.made);
+        let traces = self.take_in(&walk, &made, &last);
+        if self.bound.is_some() && !is_known {
+            // From the last step of its prefix on it went on by itself.
+            self.memory.add(made, last, walk.prefix.len().saturating_sub(1), &traces);
+        }
+    }
+
+    /// Takes in the steps of a run, and what they say of other orders; gives what was done before each.
+    fn take_in(&mut self, walk: &Walk, made: &[Made], last: &Moment) -> Vec<Trace> {
+        let Walk { prefix, from, sleep, sleeps, .. } = walk;
         let first = prefix.len();
+        let clocks = clocks(made);
+        let traces = if self.bound.is_some() { memory::traces(made, &clocks) } else { Vec::new() };
         // Nodes of this run: of the prefix those that are there already.
-        let mut ids = self.path_to(from);
-        let mut asleep = sleep;
+        let mut ids = self.path_to(*from);
+        let mut asleep = *sleep;
         for at in ids.len()..made.len() {
-            if at > 0 && sleeps {
+            if at > 0 && *sleeps {
                 let step = &made[at - 1];
                 asleep = step.before.still_asleep(asleep, step.side, &step.touch);
             }
@@ -321,13 +389,15 @@ impl Exploration {
                 preemptions,
                 wanted: Sides::one(side),
                 taken: Sides::one(side),
-                sleep: if sleeps { asleep } else { Sides::NONE },
+                sleep: if *sleeps { asleep } else { Sides::NONE },
+                trace: traces.get(at).copied().unwrap_or_default(),
             });
             ids.push(self.nodes.len() - 1);
         }
-        for (at, side) in self.races(&made, &last, first) {
-            self.want(&ids, &made, at, side);
+        for (at, side) in self.races(made, &clocks, last, first) {
+            self.want(&ids, made, at, side);
         }
+        traces
     }
 
     /// What is known of the exploration so far.
@@ -368,14 +438,19 @@ impl Exploration {
 
     /// Steps that could have come before one that they conflict with: the place of that one, and who would have led there.
     /// Only what is new in this run: its first `known` steps but the last were made before.
-    fn races(&self, made: &[Made], last: &Moment, known: usize) -> Vec<(usize, Race)> {
-        let clocks = clocks(made);
+    fn races(
+        &self,
+        made: &[Made],
+        clocks: &[Vec<usize>],
+        last: &Moment,
+        known: usize,
+    ) -> Vec<(usize, Race)> {
         let mut races = Vec::new();
         let mut look = |at: usize, side: Side, next: &Touch| {
-            for step in conflicts(made, &clocks, at, side, next) {
+            for step in conflicts(made, clocks, at, side, next) {
                 races.push((
                     step,
-                    Race { side, first: initials(made, &clocks, step, at, side, next) },
+                    Race { side, first: initials(made, clocks, step, at, side, next) },
                 ));
             }
         };

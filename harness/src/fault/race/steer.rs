@@ -1,6 +1,7 @@
 //! Steers a run: asks a guide who goes on, and keeps programs from going round in circles.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::Path;
 
 use super::explore::{Choice, Moment, Side, Sides, Walk};
@@ -103,16 +104,22 @@ fn folders(named: &Named) -> impl Iterator<Item = &Path> {
     named.path.ancestors().skip(usize::from(named.part == Part::Entry))
 }
 
-impl Contested {
-    /// Takes in what a run touched; `false` where nothing more is contested by that.
-    pub fn learn(&mut self, run: &Touched) -> bool {
-        let before = self.names.len();
-        let known = &mut self.known;
-        let all = [(&mut known.changed, &run.changed), (&mut known.looked, &run.looked)];
+impl Touched {
+    /// Takes in what another run touched.
+    pub fn join(&mut self, other: &Touched) {
+        let all = [(&mut self.changed, &other.changed), (&mut self.looked, &other.looked)];
         for (known, new) in all {
             new.iter()
                 .for_each(|(name, sides)| known.entry(name.clone()).or_default().join(*sides));
         }
+    }
+}
+
+impl Contested {
+    /// Takes in what a run touched; `false` where nothing more is contested by that.
+    pub fn learn(&mut self, run: &Touched) -> bool {
+        let before = self.names.len();
+        self.known.join(run);
         for (name, changed) in &self.known.changed {
             let looked = self.known.looked.get(name).copied().unwrap_or_default();
             // Somebody else looks at it than the one who changes it.
@@ -253,6 +260,19 @@ impl Steer {
         })
     }
 
+    /// What says who is enabled, beside where the programs stand: a digest in which numbers do not count.
+    fn history(&self) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        self.in_circles.hash(&mut hasher);
+        for Program { not_yet, slept, repeated, circles } in &self.programs {
+            (not_yet.is_some(), slept, circles, repeated.len()).hash(&mut hasher);
+            for ((text, result), times) in repeated {
+                (shape(Path::new(text)), result, times).hash(&mut hasher);
+            }
+        }
+        hasher.finish()
+    }
+
     fn end(&mut self, ending: Ending) -> Turn {
         self.ending = ending;
         Turn::End
@@ -371,7 +391,7 @@ impl Director for Steer {
             Stand::At { intent, .. } => Some(intent.touch.clone()),
             _ => None,
         });
-        let moment = Moment { enabled, next: next.collect() };
+        let moment = Moment { enabled, next: next.collect(), history: self.history() };
         self.can_go = if in_circle.is_empty() { enabled } else { enabled.but(in_circle) };
         if enabled.is_empty() {
             self.last = moment;

@@ -5,7 +5,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use super::super::LabError;
 use super::super::stage::Stage;
-use super::outcome::{self, Ran};
+use super::outcome;
 use super::*;
 use crate::fault::race::explore::Exploration;
 use crate::fault::race::random::{Priorities, chance};
@@ -16,15 +16,11 @@ const BY_CHANCE: usize = 4;
 
 /// All runs of an exploration.
 #[derive(Debug)]
-pub(super) struct Explored {
-    pub(super) runs: Vec<Ran>,
+pub(super) struct Explored<'a> {
+    pub(super) classes: Classes<'a>,
     counts: Counts,
     /// Runs by chance, and about how many steps each has.
     by_chance: Option<(usize, usize)>,
-    /// How many steps each program made in the first run.
-    steps: Vec<usize>,
-    /// Runs that did not do what they had done before.
-    departed: usize,
     /// It was told to stop before its end.
     interrupted: bool,
 }
@@ -40,11 +36,11 @@ pub(super) struct Runs<'a> {
     pub(super) second: &'a SecondRound<'a>,
 }
 
-struct Shared {
+struct Shared<'a> {
     exploration: Exploration,
     under_way: usize,
     begun: usize,
-    runs: Vec<Ran>,
+    classes: Classes<'a>,
     failed: bool,
 }
 
@@ -53,64 +49,56 @@ struct Shared {
 /// # Errors
 ///
 /// As [`Stage::run`]: the first.
-pub(super) fn explore(
+pub(super) fn explore<'a>(
     stage: &Stage<'_>,
     before: &Tree,
     fault: &RaceFault,
     (jobs, second): (usize, &SecondRound<'_>),
     contested: &mut Contested,
-) -> Result<Explored, LabError> {
+    of_none: &dyn Fn() -> Classes<'a>,
+) -> Result<Explored<'a>, LabError> {
     // Where a run changes something else than those before, it begins again: others may have looked at that unseen.
     loop {
-        let explored = explore_knowing(stage, before, fault, &Runs { jobs, contested, second })?;
-        let learnt = explored.runs.iter().map(|ran| contested.learn(&ran.touched));
-        if learnt.filter(|is_new| *is_new).count() == 0 || is_requested() {
+        let runs = Runs { jobs, contested, second };
+        let explored = explore_knowing(stage, before, fault, &runs, of_none())?;
+        if !contested.learn(&explored.classes.touched) || is_requested() {
             return Ok(explored);
         }
     }
 }
 
-fn explore_knowing(
+fn explore_knowing<'a>(
     stage: &Stage<'_>,
     before: &Tree,
     fault: &RaceFault,
     runs: &Runs<'_>,
-) -> Result<Explored, LabError> {
+    classes: Classes<'a>,
+) -> Result<Explored<'a>, LabError> {
     let shared = Mutex::new(Shared {
         exploration: Exploration::new(fault.preemptions),
         under_way: 0,
         begun: 0,
-        runs: Vec::new(),
+        classes,
         failed: false,
     });
     let changed = Condvar::new();
     on_each(stage, runs.jobs, |stage| work(stage, before, fault, runs, &shared, &changed))?;
-    let Shared { exploration, runs: mut ran, .. } =
+    let Shared { exploration, mut classes, .. } =
         shared.into_inner().unwrap_or_else(PoisonError::into_inner);
     let counts = exploration.counts();
-    let steps: Vec<usize> = (0..fault.processes.len())
-        .map(|side| {
-            let made = ran.first().map_or(&[][..], |ran| &ran.made);
-            made.iter().filter(|made| made.taken.side == side).count()
-        })
-        .collect();
     let mut by_chance = None;
     if counts.left > 0 && !is_requested() {
         let count = (fault.schedules / BY_CHANCE).max(1);
-        let length: usize = steps.iter().sum();
+        let length: usize = classes.steps.iter().sum();
         let depth = fault.preemptions.unwrap_or(2) + 1;
         let guide = |number: usize| {
             let seed = fault.seed.wrapping_add(number as u64);
             Guide::Priorities(Priorities::draw(seed, fault.processes.len(), length, depth))
         };
-        let drawn = run_each(stage, before, fault, runs, count, guide)?;
-        by_chance = Some((drawn.len(), length));
-        ran.extend(drawn);
+        let drawn = run_each(stage, before, fault, runs, count, guide, &mut classes)?;
+        by_chance = Some((drawn, length));
     }
-    let departed =
-        ran.iter().filter(|ran| matches!(ran.outcome.ending, Ending::Departed(_))).count();
-    let interrupted = is_requested();
-    Ok(Explored { runs: ran, counts, by_chance, steps, departed, interrupted })
+    Ok(Explored { classes, counts, by_chance, interrupted: is_requested() })
 }
 
 /// Does the same on as many stages as may be used at once.
@@ -135,7 +123,8 @@ fn on_each(
     })
 }
 
-/// So many runs, each by a guide that is known beforehand, or as many as it comes to before it is told to stop.
+/// So many runs, each by a guide that is known beforehand, or as many as it comes to before it is told to stop; how many
+/// those are.
 ///
 /// # Errors
 ///
@@ -147,11 +136,12 @@ pub(super) fn run_each(
     runs: &Runs<'_>,
     count: usize,
     guide: impl Fn(usize) -> Guide + Sync,
-) -> Result<Vec<Ran>, LabError> {
+    classes: &mut Classes<'_>,
+) -> Result<usize, LabError> {
     let progress = &stage.settings().progress;
     progress.plan(count);
     let next = AtomicUsize::new(0);
-    let made = Mutex::new(Vec::new());
+    let made = Mutex::new((0, classes));
     on_each(stage, runs.jobs, |stage| {
         loop {
             let number = next.fetch_add(1, Ordering::Relaxed);
@@ -162,10 +152,12 @@ pub(super) fn run_each(
             let ran = outcome::run(stage, before, fault, guide(number), runs.contested);
             let Some(ran) = unless_stopped(ran)? else { return Ok(()) };
             progress.done();
-            made.lock().unwrap_or_else(PoisonError::into_inner).push(ran);
+            let mut made = made.lock().unwrap_or_else(PoisonError::into_inner);
+            made.0 += 1;
+            made.1.add(ran, runs.second);
         }
     })?;
-    Ok(made.into_inner().unwrap_or_else(PoisonError::into_inner))
+    Ok(made.into_inner().unwrap_or_else(PoisonError::into_inner).0)
 }
 
 fn work(
@@ -173,11 +165,11 @@ fn work(
     before: &Tree,
     fault: &RaceFault,
     runs: &Runs<'_>,
-    shared: &Mutex<Shared>,
+    shared: &Mutex<Shared<'_>>,
     changed: &Condvar,
 ) -> Result<(), LabError> {
     let lock =
-        || -> MutexGuard<'_, Shared> { shared.lock().unwrap_or_else(PoisonError::into_inner) };
+        || -> MutexGuard<'_, Shared<'_>> { shared.lock().unwrap_or_else(PoisonError::into_inner) };
     let progress = &stage.settings().progress;
     loop {
         let walk = {
@@ -215,7 +207,7 @@ fn work(
                         state.exploration.finish(walk, last, is_known);
                     }
                     if !is_known {
-                        state.runs.push(ran);
+                        state.classes.add(ran, runs.second);
                     }
                 }
             }
@@ -231,12 +223,13 @@ fn work(
     }
 }
 
-impl Explored {
+impl Explored<'_> {
     /// What was explored, and what was not.
     pub(super) fn told(&self, fault: &RaceFault) -> String {
-        let Counts { runs, known, beyond_bound, left } = self.counts;
-        let steps: Vec<String> = self.steps.iter().map(usize::to_string).collect();
-        let all = interleavings(&self.steps);
+        let Counts { runs, known, beyond_bound, left, same } = self.counts;
+        let Classes { steps, departed, .. } = &self.classes;
+        let all = interleavings(steps);
+        let steps: Vec<String> = steps.iter().map(usize::to_string).collect();
         let all = if all < 6.0 {
             thousands(10f64.powf(all).round() as usize)
         } else {
@@ -266,6 +259,12 @@ impl Explored {
                 steps.join(" + "),
             );
         }
+        if same > 0 {
+            text += &format!(
+                "; {} of the same steps were not run again",
+                counted(same as usize, "other order")
+            );
+        }
         if known > 0 {
             text += &format!("; {} broken off as known", counted(known as usize, "run"));
         }
@@ -285,11 +284,9 @@ impl Explored {
                 fault.seed,
             );
         }
-        if self.departed > 0 {
-            text += &format!(
-                "; {} did not do what they had done before",
-                counted(self.departed, "run")
-            );
+        if *departed > 0 {
+            text +=
+                &format!("; {} did not do what they had done before", counted(*departed, "run"));
         }
         text
     }

@@ -21,6 +21,7 @@ use crate::tree::Tree;
 use crate::wrap::{counted, thousands};
 
 mod alone;
+mod classes;
 mod columns;
 mod explore;
 mod one_dies;
@@ -29,6 +30,7 @@ mod outcome;
 mod second_round;
 
 pub use alone::race_alone;
+use classes::Classes;
 use columns::columns;
 use explore::{Runs, explore};
 use oracle::Oracle;
@@ -42,8 +44,10 @@ struct Class {
     outcome: Outcome,
     /// The one with the fewest switches.
     best: Ran,
-    /// All of them.
-    schedules: Vec<Schedule>,
+    /// The orders of all of them.
+    schedules: Vec<Vec<Block>>,
+    /// The verdict is good, and is known.
+    is_good: bool,
 }
 
 /// A race that was run; it waits for the second round of its controls.
@@ -77,30 +81,29 @@ pub(super) fn race(
     let stage = &stage.in_containers(fault.containers)?;
     let oracle = Oracle::ask(stage, before, fault)?;
     let second = SecondRound::later(&oracle, before, fault);
-    let mut classes: Vec<Class> = Vec::new();
     let mut notes: Vec<String> = containers(fault).into_iter().collect();
     let mut contested = learn(stage, before, fault)?;
+    let names: Vec<String> = fault.processes.iter().map(|(name, _)| name.clone()).collect();
+    let mut classes = Classes::new(&oracle, &names, false);
     let id = only.as_ref().map(|(_, id)| (*id).to_owned());
     match only {
         Some((schedule, _)) => {
             let guide = Guide::Follow(Follow::new(schedule));
-            add(&mut classes, outcome::run(stage, before, fault, guide, &contested)?);
+            classes.add(outcome::run(stage, before, fault, guide, &contested)?, &second);
         }
         None => {
-            let mut explored = explore(stage, before, fault, (jobs, &second), &mut contested)?;
+            let of_none = || Classes::new(&oracle, &names, fault.kill_one);
+            let explored =
+                explore(stage, before, fault, (jobs, &second), &mut contested, &of_none)?;
             notes.push(explored.told(fault));
-            if fault.kill_one {
+            classes = explored.classes;
+            if let Some(made) = classes.made.take() {
                 let runs = Runs { jobs, contested: &contested, second: &second };
-                let (deaths, note) = one_dies::each(stage, before, fault, &explored.runs, &runs)?;
-                explored.runs.extend(deaths);
-                notes.push(note);
+                notes.push(one_dies::each(stage, before, fault, made, &runs, &mut classes)?);
             }
-            // Whoever was quicker: of those that are equally short, always the same is shown.
-            explored.runs.sort_by_cached_key(|ran| (ran.size(), ran.schedule().blocks));
-            explored.runs.into_iter().for_each(|ran| add(&mut classes, ran));
         }
     }
-    let names = fault.processes.iter().map(|(name, _)| name.clone()).collect();
+    let classes = classes.sorted();
     let masks = second.masks();
     Ok(Raced {
         id,
@@ -128,22 +131,6 @@ fn learn(stage: &Stage<'_>, before: &Tree, fault: &RaceFault) -> Result<Conteste
         contested.learn(&ran.touched);
     }
     Ok(contested)
-}
-
-fn add(classes: &mut Vec<Class>, ran: Ran) {
-    let schedule = ran.schedule();
-    match classes.iter_mut().find(|class| class.outcome == ran.outcome) {
-        Some(class) => {
-            class.schedules.push(schedule);
-            if ran.size() < class.best.size() {
-                class.best = ran;
-            }
-        }
-        None => {
-            let outcome = ran.outcome.clone();
-            classes.push(Class { outcome, best: ran, schedules: vec![schedule] });
-        }
-    }
 }
 
 /// What a race came to: its cases, what was masked, and notes.
@@ -175,14 +162,17 @@ impl Raced {
             };
             let best = best.as_ref().unwrap_or(&class.best);
             let first = best.schedule();
-            let others = class.schedules.iter().filter(|other| other.blocks != first.blocks);
+            let others = class.schedules.iter().filter(|other| **other != first.blocks);
             let evidence = if is_fault || self.id.is_some() {
                 self.evidence(best)
             } else {
                 Evidence::default()
             };
             cases.push(self.case(&first, &verdict, evidence, is_fault));
-            let alike = |other| self.case(other, &verdict, Evidence::default(), false);
+            let alike = |blocks: &Vec<Block>| {
+                let other = Schedule { blocks: blocks.clone(), signs: String::new() };
+                self.case(&other, &verdict, Evidence::default(), false)
+            };
             // The representative stands for one of those that were run.
             cases.extend(others.take(class.schedules.len() - 1).map(alike));
         }

@@ -5,10 +5,10 @@ use std::collections::HashSet;
 use super::super::LabError;
 use super::super::stage::Stage;
 use super::explore::{Runs, run_each};
-use super::outcome::Ran;
+use super::outcome::size;
 use super::*;
 
-/// A run for each place in these known runs, as many as the fault's budget allows; and how many there are.
+/// A run for each place in runs of these steps, as many as the fault's budget allows; says how many there are.
 ///
 /// # Errors
 ///
@@ -17,17 +17,21 @@ pub(super) fn each(
     stage: &Stage<'_>,
     before: &Tree,
     fault: &RaceFault,
-    known_runs: &[Ran],
+    known_runs: Vec<Vec<Made>>,
     runs: &Runs<'_>,
-) -> Result<(Vec<Ran>, String), LabError> {
+    classes: &mut Classes<'_>,
+) -> Result<String, LabError> {
     let mut known: HashSet<(Vec<u8>, Side)> = HashSet::new();
     let mut places = Vec::new();
-    let mut order: Vec<&Ran> = known_runs.iter().collect();
-    order.sort_by_key(|ran| ran.size());
-    for ran in order {
-        let sides: Vec<u8> = ran.made.iter().map(|made| made.taken.side as u8).collect();
-        let taken: Vec<Taken> = ran.made.iter().map(|made| made.taken.clone()).collect();
-        for (at, made) in ran.made.iter().enumerate() {
+    let mut order: Vec<(Vec<u8>, Vec<Made>)> = known_runs
+        .into_iter()
+        .map(|made| (made.iter().map(|made| made.taken.side as u8).collect(), made))
+        .collect();
+    // Whoever was quicker: it is always the same places that there is room for.
+    order.sort_by_cached_key(|(sides, made)| (size(made), sides.clone()));
+    for (sides, run) in order {
+        let taken: Vec<Taken> = run.iter().map(|made| made.taken.clone()).collect();
+        for (at, made) in run.iter().enumerate() {
             let side = made.taken.side;
             if known.insert((sides[..at].to_vec(), side)) {
                 places.push(Schedule::of(&taken[..at], Some((at, side))));
@@ -37,11 +41,10 @@ pub(super) fn each(
     let found = places.len();
     places.truncate(fault.schedules);
     let guide = |number: usize| Guide::Follow(Follow::new(places[number].clone()));
-    let died = run_each(stage, before, fault, runs, places.len(), guide)?;
-    let note = format!(
+    let died = run_each(stage, before, fault, runs, places.len(), guide, classes)?;
+    Ok(format!(
         "one dies: at {} of {} places in these schedules",
-        thousands(died.len()),
+        thousands(died),
         thousands(found)
-    );
-    Ok((died, note))
+    ))
 }

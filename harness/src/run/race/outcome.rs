@@ -63,9 +63,7 @@ impl Ran {
 
     /// The less, the easier to read.
     pub(super) fn size(&self) -> (usize, usize) {
-        let pairs = self.made.windows(2);
-        let switches = pairs.filter(|pair| pair[0].taken.side != pair[1].taken.side).count();
-        (switches, self.made.len())
+        size(&self.made)
     }
 
     /// What the programs said, each with its end.
@@ -75,6 +73,13 @@ impl Ran {
         };
         names.iter().zip(&self.ends).map(said).collect()
     }
+}
+
+/// How often another goes on, and how many steps there are.
+pub(super) fn size(made: &[Made]) -> (usize, usize) {
+    let pairs = made.windows(2);
+    let switches = pairs.filter(|pair| pair[0].taken.side != pair[1].taken.side).count();
+    (switches, made.len())
 }
 
 /// Makes one run.

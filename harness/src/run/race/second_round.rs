@@ -48,6 +48,11 @@ impl<'a> SecondRound<'a> {
         Ok(())
     }
 
+    /// What differs between equal orders, once it was run.
+    pub(super) fn known(&self) -> Option<Masks> {
+        self.masks.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
     /// What differs between equal orders, where it was run.
     pub(super) fn masks(self) -> Option<Masks> {
         self.masks.into_inner().unwrap_or_else(PoisonError::into_inner)

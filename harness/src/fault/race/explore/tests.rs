@@ -69,7 +69,7 @@ impl System {
             Some(Step::Lock(name)) => !world.locks.contains_key(name),
             step => step.is_some(),
         };
-        Moment { enabled: (0..self.0.len()).filter(can).collect(), next }
+        Moment { enabled: (0..self.0.len()).filter(can).collect(), next, history: 0 }
     }
 
     fn step(&self, world: &mut World, side: Side) {
@@ -123,7 +123,10 @@ impl System {
 
     /// The same by the reduction, with so many runs under way at once.
     fn reduced(&self, bound: Option<u32>, at_once: usize) -> (BTreeSet<World>, Counts) {
-        let mut exploration = Exploration::new(bound);
+        self.explored(Exploration::new(bound), at_once)
+    }
+
+    fn explored(&self, mut exploration: Exploration, at_once: usize) -> (BTreeSet<World>, Counts) {
         let mut ends = BTreeSet::new();
         let mut under_way = std::collections::VecDeque::new();
         loop {
@@ -203,6 +206,35 @@ proptest! {
             prop_assert!(bound.is_some() || counts.runs <= count);
         }
     }
+}
+
+proptest! {
+    #![proptest_config(config(600))]
+
+    /// Runs that are remembered instead of made are those that would have been made, in the same order.
+    #[test]
+    fn what_is_remembered_leaves_nothing_out(system in systems(2..=3, 4), bound in 0..4u32) {
+        let (ends, counts) = system.explored(Exploration::new(Some(bound)), 1);
+        let forgetful = Exploration::forgetful(Some(bound));
+        let (all_ends, all) = system.explored(forgetful, 1);
+        prop_assert_eq!(ends, all_ends);
+        prop_assert_eq!(counts.runs + counts.same, all.runs);
+        prop_assert_eq!((counts.beyond_bound, counts.left), (all.beyond_bound, all.left));
+        prop_assert_eq!(all.same, 0);
+    }
+}
+
+/// Three programs that write once each, to files of their own and to one that is common: most of what a bound makes to be
+/// tried was there before.
+#[test]
+fn what_was_made_in_another_order_is_remembered() {
+    let program =
+        |own| vec![Step::Write(own, 1), Step::Read(0), Step::Write(own, 1), Step::Write(0, 1)];
+    let system = System(vec![program(1), program(2), program(3)]);
+    let (_, counts) = system.reduced(Some(2), 1);
+    let (_, all) = system.explored(Exploration::forgetful(Some(2)), 1);
+    assert_eq!(counts.runs + counts.same, all.runs);
+    assert!(counts.same > counts.runs, "{counts:?}");
 }
 
 /// Programs that have nothing in common need one run; without the reduction these have 252.
