@@ -7,17 +7,13 @@ use super::{Made, Moment, Side};
 use crate::judge::shape;
 use crate::op::touch::{Object, Touch};
 
-/// More runs are not remembered, lest memory grow without end.
-const RUNS_MAX: usize = 50_000;
+/// No more steps are remembered, lest memory grow without end: they are some 200 MB.
+const STEPS_MAX: usize = 1_000_000;
 
 /// The steps up to a moment, whatever the order of those that commute: which steps of each program, and which of the others'
 /// steps came before each of them; with who is enabled then, and the moment's history.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub(super) struct Trace {
-    steps: u128,
-    enabled: u8,
-    history: u64,
-}
+pub(super) struct Trace(u128);
 
 /// A run, and a place in it.
 #[derive(Debug)]
@@ -31,7 +27,8 @@ pub(super) struct Remembered<'m> {
 /// All runs that were made.
 #[derive(Debug)]
 pub(super) struct Memory {
-    runs_max: usize,
+    /// So many more steps there is room for.
+    room: usize,
     runs: Vec<(Vec<Made>, Moment)>,
     /// Where what was done, and who went on then, was followed by what comes by itself.
     places: HashMap<(Trace, Side), (u32, u32)>,
@@ -39,7 +36,7 @@ pub(super) struct Memory {
 
 impl Default for Memory {
     fn default() -> Memory {
-        Memory { runs_max: RUNS_MAX, runs: Vec::new(), places: HashMap::new() }
+        Memory { room: STEPS_MAX, runs: Vec::new(), places: HashMap::new() }
     }
 }
 
@@ -47,14 +44,15 @@ impl Memory {
     /// It remembers nothing.
     #[cfg(test)]
     pub(super) fn of_nothing() -> Memory {
-        Memory { runs_max: 0, ..Memory::default() }
+        Memory { room: 0, ..Memory::default() }
     }
 
     /// Takes in a run, which went on by itself from this step on; `traces` before each of its steps.
     pub(super) fn add(&mut self, made: Vec<Made>, last: Moment, from: usize, traces: &[Trace]) {
-        if self.runs.len() >= self.runs_max {
+        let Some(room) = self.room.checked_sub(made.len()).filter(|room| *room > 0) else {
             return;
-        }
+        };
+        self.room = room;
         let run = self.runs.len() as u32;
         for (at, (trace, step)) in traces.iter().zip(&made).enumerate().skip(from) {
             self.places.entry((*trace, step.side)).or_insert((run, at as u32));
@@ -79,7 +77,7 @@ pub(super) fn traces(made: &[Made], clocks: &[Vec<usize>]) -> Vec<Trace> {
     let mut traces = Vec::with_capacity(made.len());
     for (at, step) in made.iter().enumerate() {
         let Moment { enabled, history, .. } = &step.before;
-        traces.push(Trace { steps, enabled: enabled.0, history: *history });
+        traces.push(Trace(digest(&(steps, enabled.0, history))));
         let mut now = counts[at].clone();
         now[step.side] += 1;
         counts.push(now);
