@@ -93,7 +93,7 @@ pub enum Waits {
 }
 
 /// A step that a program is about to make, or has made.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct Touch {
     /// What it touches, in order and each once.
     accesses: Arc<[Access]>,

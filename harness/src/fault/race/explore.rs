@@ -22,9 +22,13 @@ use std::collections::BTreeSet;
 
 use crate::op::touch::Touch;
 
+mod conflicts;
 mod memory;
+mod races;
 
+use conflicts::Touches;
 use memory::{Memory, Remembered, Trace};
+use races::{Race, Run, clocks};
 
 /// A program of the race, by its place among them.
 pub type Side = usize;
@@ -365,7 +369,8 @@ impl Exploration {
     fn take_in(&mut self, walk: &Walk, made: &[Made], last: &Moment) -> Vec<Trace> {
         let Walk { prefix, from, sleep, sleeps, .. } = walk;
         let first = prefix.len();
-        let clocks = clocks(made);
+        let touches = Touches::of(made);
+        let clocks = clocks(made, &touches);
         let traces = if self.bound.is_some() { memory::traces(made, &clocks) } else { Vec::new() };
         // Nodes of this run: of the prefix those that are there already.
         let mut ids = self.path_to(*from);
@@ -394,7 +399,8 @@ impl Exploration {
             });
             ids.push(self.nodes.len() - 1);
         }
-        for (at, side) in self.races(made, &clocks, last, first) {
+        let run = Run { made, touches: &touches, clocks: &clocks };
+        for (at, side) in run.races(last, first, self.bound.is_some()) {
             self.want(&ids, made, at, side);
         }
         traces
@@ -436,40 +442,6 @@ impl Exploration {
         }
     }
 
-    /// Steps that could have come before one that they conflict with: the place of that one, and who would have led there.
-    /// Only what is new in this run: its first `known` steps but the last were made before.
-    fn races(
-        &self,
-        made: &[Made],
-        clocks: &[Vec<usize>],
-        last: &Moment,
-        known: usize,
-    ) -> Vec<(usize, Race)> {
-        let mut races = Vec::new();
-        let mut look = |at: usize, side: Side, next: &Touch| {
-            for step in conflicts(made, clocks, at, side, next) {
-                races.push((
-                    step,
-                    Race { side, first: initials(made, clocks, step, at, side, next) },
-                ));
-            }
-        };
-        for (at, step) in made.iter().enumerate().skip(known.saturating_sub(1)) {
-            look(at, step.side, &step.touch);
-        }
-        // With a bound, a step may come too late for one that it conflicts with: then where it could have come counts.
-        let from = if self.bound.is_some() { known.max(1) } else { made.len() };
-        for at in from..=made.len() {
-            let moment = made.get(at).map_or(last, |made| &made.before);
-            for (side, next) in moment.next.iter().enumerate() {
-                if let Some(next) = next {
-                    look(at, side, next);
-                }
-            }
-        }
-        races
-    }
-
     /// At this place the order is to be turned.
     fn want(&mut self, ids: &[usize], made: &[Made], at: usize, race: Race) {
         let node = &self.nodes[ids[at]];
@@ -505,97 +477,6 @@ impl Exploration {
             self.change(ids[place], |node| node.wanted = node.wanted.and(wanted));
         }
     }
-}
-
-/// A program that could have made its step earlier.
-struct Race {
-    side: Side,
-    /// Those that could go first on the way there.
-    first: Sides,
-}
-
-/// The steps before `at` that conflict with this next one of a program, whose order is not given by anything else.
-fn conflicts(
-    made: &[Made],
-    clocks: &[Vec<usize>],
-    at: usize,
-    side: Side,
-    next: &Touch,
-) -> Vec<usize> {
-    let own = made[..at].iter().rposition(|made| made.side == side);
-    let is_seen =
-        |step: usize, by: usize| clocks[by].get(made[step].side).is_some_and(|seen| *seen > step);
-    let mut found: Vec<usize> = Vec::new();
-    // What conflicts with the step, the latest first; what happened before one of them is ordered by it.
-    let mut between: Vec<usize> = own.into_iter().collect();
-    for step in (0..at).rev() {
-        let other = &made[step];
-        if other.side == side || !other.touch.conflicts(next) || other.touch.excludes(next) {
-            continue;
-        }
-        // It has to wait right before: the two were never next at the same time.
-        if own.is_none_or(|own| own < step) && !other.before.enabled.has(side) {
-            continue;
-        }
-        if !between.iter().any(|later| is_seen(step, *later)) {
-            found.push(step);
-        }
-        between.push(step);
-    }
-    found
-}
-
-/// Who could go first at `step` on the way to the next step of the program at `at`, with nothing that follows from `step`.
-fn initials(
-    made: &[Made],
-    clocks: &[Vec<usize>],
-    step: usize,
-    at: usize,
-    side: Side,
-    next: &Touch,
-) -> Sides {
-    let sees =
-        |by: usize, step: usize| clocks[by].get(made[step].side).is_some_and(|seen| *seen > step);
-    let free: Vec<usize> = (step + 1..at).filter(|later| !sees(*later, step)).collect();
-    let mut first = Sides::NONE;
-    let mut begun = Sides::NONE;
-    for later in &free {
-        let other = made[*later].side;
-        let follows = free.iter().any(|before| before < later && sees(*later, *before));
-        if !begun.has(other) && !follows {
-            first = first.with(other);
-        }
-        begun = begun.with(other);
-    }
-    let follows = free.iter().any(|before| {
-        let other = &made[*before];
-        other.side == side || other.touch.conflicts(next)
-    });
-    if follows { first } else { first.with(side) }
-}
-
-/// For each step, how much of each program it can have seen: one more than the place of the last step of that program
-/// that happened before it, itself included.
-fn clocks(made: &[Made]) -> Vec<Vec<usize>> {
-    let sides = made.iter().map(|made| made.side + 1).max().unwrap_or(0);
-    let mut clocks: Vec<Vec<usize>> = Vec::with_capacity(made.len());
-    for (at, step) in made.iter().enumerate() {
-        let mut clock = vec![0; sides];
-        for earlier in (0..at).rev() {
-            let other = &made[earlier];
-            if clock[other.side] > earlier {
-                continue;
-            }
-            if other.side == step.side || other.touch.conflicts(&step.touch) {
-                for (mine, its) in clock.iter_mut().zip(&clocks[earlier]) {
-                    *mine = (*mine).max(*its);
-                }
-            }
-        }
-        clock[step.side] = at + 1;
-        clocks.push(clock);
-    }
-    clocks
 }
 
 /// How many interleavings there are of programs that make so many steps each, as a power of ten.
