@@ -72,6 +72,31 @@ impl<'a> Recoveries<'a> {
         Recoveries { stage: stage.clone(), known: self.known.clone(), jobs: self.jobs }
     }
 
+    /// Does some work, and meanwhile, where more than one may run at once, runs the recovery on a tree on which it will be
+    /// asked for in any case. If that fails there, it fails again when it is asked for.
+    pub(crate) fn beside<R>(&self, tree: &Tree, work: impl FnOnce() -> R) -> R {
+        let hash = tree.hash();
+        let is_known = self.known.outcomes.borrow().contains_key(&hash);
+        if self.jobs < 2 || is_known || !self.stage.sandbox().is_the_same_in_each_run() {
+            return work();
+        }
+        let (like, tree) = (self.stage.like(), Arc::new(tree.clone()));
+        let (command, brevity) = (self.command(), &self.known.brevity);
+        let (result, recovered) = std::thread::scope(|scope| {
+            let other = scope.spawn(move || -> Result<_, LabError> {
+                let stage = like.another(1)?;
+                Ok((stage.recovered(command, &tree, brevity)?, stage.sandbox()))
+            });
+            let result = work();
+            (result, other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+        });
+        if let Ok(((outcome, briefly), sandbox)) = recovered {
+            self.know(hash, outcome, briefly);
+            self.known.spare.borrow_mut().push(sandbox);
+        }
+        result
+    }
+
     /// The recovery's outcome on this tree; equal trees are run once.
     ///
     /// # Errors

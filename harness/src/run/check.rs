@@ -76,13 +76,13 @@ fn check_on(
     settings.progress.begin(1);
     let given = !scenario.subject.state.is_empty();
     let is_recorded = source.is_recorded();
-    let Runs { runs, is_fresh } = runs(stage, source)?;
+    let recoveries = Recoveries::new(stage).with_jobs(settings.jobs);
+    let Runs { runs, is_fresh } = runs(stage, source, &recoveries)?;
     let mut notes = Vec::from_iter(paths_begin_at(scenario));
     let (first_found, mut how) = (runs[0].1.clone(), if given { How::Given } else { How::Singly });
     if is_recorded {
         notes.extend(told_of_recorded(settings, is_fresh && runs.len() == 1));
     }
-    let recoveries = Recoveries::new(stage);
     let mut parts = Vec::new();
     for (number, (run, found)) in (1..).zip(&runs) {
         let groups = match given {
@@ -135,12 +135,19 @@ struct Runs {
     is_fresh: bool,
 }
 
-fn runs(stage: &Stage<'_>, source: &mut Source) -> Result<Runs, LabError> {
+fn runs(
+    stage: &Stage<'_>,
+    source: &mut Source,
+    recoveries: &Recoveries<'_>,
+) -> Result<Runs, LabError> {
     let scenario = stage.scenario;
     let before = source.before(stage)?;
     let given = !scenario.subject.state.is_empty();
     // Only reads tell a lock file from one that holds something.
-    let first = source.next_good(stage, &before, !given)?;
+    let first = match source.is_recorded() {
+        true => source.next_good(stage, &before, !given)?,
+        false => recoveries.beside(&before, || source.next_good(stage, &before, !given))?,
+    };
     let first = Rc::new(first.ok_or_else(|| LabError::Lab("nothing was recorded".to_owned()))?);
     let found = found_in(stage, &first)?;
     let state = if given { scenario.subject.state.clone() } else { found.state.clone() };

@@ -194,3 +194,59 @@ pub(crate) fn distinct(
 ) -> Vec<([u8; 32], Arc<Tree>)> {
     trees.collect::<HashMap<_, _>>().into_iter().collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::run::Settings;
+    use crate::scenario::Scenario;
+
+    const LINE: &str = "read n < s; echo $((n + 1)) > t; mv t s";
+
+    /// What a worker makes of several runs from one tree, each traced in this detail: which were copies, and the server's
+    /// process after each.
+    fn made(details: &[Detail]) -> Vec<(bool, Option<i32>)> {
+        let scenario = Scenario::new("counts", &["/bin/sh", "-c", LINE], "s").setup("echo 5 > s");
+        let stage = Stage::new(&scenario, &Settings::default(), None).expect("a sandbox");
+        let tree = Arc::new(stage.prepare().expect("the setup"));
+        let (trust, alike) = (Trust::default(), Alike::new(vec![&tree], &stage.state));
+        let mut forks = Forks::new(&trust, &alike, None);
+        let mut run = |detail: &Detail| {
+            let outcome = forks.outcome(&stage, &scenario.recovery.command, &tree, *detail);
+            let outcome = outcome.expect("a run");
+            assert!(outcome.success(), "{outcome:?}");
+            (outcome.forked, forks.server.as_ref().map(ForkServer::pid))
+        };
+        details.iter().map(&mut run).collect()
+    }
+
+    #[test]
+    fn one_server_makes_all_copies() {
+        let made = made(&[Detail::Reads; 6]);
+        // The first is held against a run of its own, which is what is told of it.
+        assert_eq!(made.iter().map(|(forked, _)| *forked).collect::<Vec<_>>()[..2], [false, true]);
+        assert!(made[1..].iter().all(|(forked, _)| *forked));
+        assert!(made[0].1.is_some() && made.iter().all(|(_, server)| *server == made[0].1));
+    }
+
+    #[test]
+    fn who_is_traced_otherwise_has_another_server() {
+        let made = made(&[Detail::Reads, Detail::Reads, Detail::Overwrites, Detail::Overwrites]);
+        assert!(made[1..].iter().all(|(forked, _)| *forked));
+        assert_ne!(made[1].1, made[2].1);
+        assert_eq!(made[2].1, made[3].1);
+    }
+
+    #[test]
+    fn without_trust_there_are_no_copies() {
+        let trust = Trust::default();
+        trust.is_now(OFF);
+        // What another worker has found out stays.
+        trust.is_now(TRUSTED);
+        assert!(trust.is_off());
+        let trust = Trust::default();
+        trust.is_now(TRUSTED);
+        trust.is_now(OFF);
+        assert!(trust.is_off());
+    }
+}

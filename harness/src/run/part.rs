@@ -205,7 +205,7 @@ fn judge(
     }
 }
 
-fn needs_controls(fault: &Fault) -> bool {
+pub(super) fn needs_controls(fault: &Fault) -> bool {
     matches!(fault.kind, FaultKind::Kill { .. } | FaultKind::Power(_) | FaultKind::Damage(_))
 }
 

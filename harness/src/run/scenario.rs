@@ -9,7 +9,7 @@ use super::cases::Case;
 use super::confirm::Confirmation;
 use super::controls::CONTROLS_APART;
 use super::disks::DiskResult;
-use super::part::Part;
+use super::part::{Part, needs_controls};
 use super::stage::{Stage, show};
 use super::{LabError, Settings, check_interrupt};
 use crate::judge::{Grade, Word};
@@ -178,8 +178,14 @@ pub fn run_scenario(
     stage.until_known(|| {
         let begun = Instant::now();
         let before = stage.prepare()?;
-        let recording = Rc::new(record(stage, &before, false)?);
-        let recoveries = Recoveries::new(stage);
+        let recoveries = Recoveries::new(stage).with_jobs(jobs);
+        let record = || record(stage, &before, false);
+        // Where there are controls, the first of them needs no recording.
+        let recording = match stage.scenario.faults.iter().any(needs_controls) {
+            true => recoveries.beside(&before, record)?,
+            false => record()?,
+        };
+        let recording = Rc::new(recording);
         let part = Part::begin(stage, recording, recoveries, plan, jobs)?;
         let finished = finish(stage, vec![part], plan, pause)?;
         Ok(finished.result(stage.scenario, begun.elapsed()))

@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <netinet/in.h>
 #include <termios.h>
+#include <time.h>
 
 #include "subject.h"
 
@@ -63,6 +64,9 @@ int main(int argc, char **argv) {
     if (shared && ++*shared != 1) wrong = " what others have written";
     if (getpgrp() != getpid() || getsid(0) != getpid()) wrong = " no session of its own";
     if (pid && (pid != getpid() || kill(pid, 0))) wrong = " another number";
+    clockid_t clock;
+    struct timespec used;
+    if (pthread_getcpuclockid(pthread_self(), &clock) || clock_gettime(clock, &used)) wrong = " another thread's number";
     raise(SIGUSR1);
     if (handled != SIGUSR1) wrong = " a signal that went elsewhere";
     if (!strcmp(mode, "argument") && atoi(argv[2]) != getpid()) wrong = " not my number";

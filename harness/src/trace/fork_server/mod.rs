@@ -178,6 +178,12 @@ impl ForkServer {
         })))
     }
 
+    /// Its process.
+    #[cfg(test)]
+    pub(crate) fn pid(&self) -> i32 {
+        self.process.pid
+    }
+
     /// A copy that is about to go on; `None` where there is none any more.
     ///
     /// # Errors
@@ -290,22 +296,15 @@ fn can_serve(program: &Program, sandbox: &Sandbox, options: &Options) -> bool {
         && sandbox.is_the_same_in_each_run()
 }
 
-/// The positions of descriptors beside the first three; `None` where there is one that copies must not share.
+/// The positions of descriptors beside the first three. They are of files that were opened to be read, or copies of those three:
+/// before anything else is opened, the program stands.
 fn positions(tid: i32) -> Option<Vec<(i32, u64)>> {
     let mut found = Vec::new();
     for entry in fs::read_dir(format!("/proc/{tid}/fd")).ok()? {
         let fd: i32 = entry.ok()?.file_name().to_str()?.parse().ok()?;
-        if fd <= 2 {
-            continue;
+        if fd > 2 {
+            found.push((fd, resolve::descriptor(tid, fd)?.position));
         }
-        let descriptor = resolve::descriptor(tid, fd)?;
-        let kind = resolve::kind(&descriptor.stat);
-        if descriptor.is_writable()
-            || ![libc::S_IFREG, libc::S_IFDIR, libc::S_IFCHR].contains(&kind)
-        {
-            return None;
-        }
-        found.push((fd, descriptor.position));
     }
     Some(found)
 }
