@@ -230,6 +230,24 @@ mod tests {
     }
 
     #[test]
+    fn a_shell_is_passed_that_becomes_the_program() {
+        let line = "exec /bin/cat s";
+        let scenario = Scenario::new("becomes", &["/bin/sh", "-c", line], "s").setup("echo 5 > s");
+        let stage = Stage::new(&scenario, &Settings::default(), None).expect("a sandbox");
+        let tree = Arc::new(stage.prepare().expect("the setup"));
+        let (trust, alike) = (Trust::default(), Alike::new(vec![&tree], &stage.state));
+        let mut forks = Forks::new(&trust, &alike, None);
+        let mut run = || forks.outcome(&stage, &scenario.recovery.command, &tree, Detail::Reads);
+        let (_, copy) = (run().expect("a run"), run().expect("a copy"));
+        let executed = copy.trace.events.iter().filter_map(|event| match &event.what {
+            What::Executed { path } => path.file_name(),
+            _ => None,
+        });
+        // The shell is not in it any more.
+        assert!(copy.forked && executed.eq(["cat"]), "{copy:?}");
+    }
+
+    #[test]
     fn who_is_traced_otherwise_has_another_server() {
         let made = made(&[Detail::Reads, Detail::Reads, Detail::Overwrites, Detail::Overwrites]);
         assert!(made[1..].iter().all(|(forked, _)| *forked));

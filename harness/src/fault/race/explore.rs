@@ -10,7 +10,9 @@
 //! A bound on preemptions (switches away from a program that could have gone on) makes the reduction miss schedules
 //! within the bound, unless each place to try is also tried where the program that goes second had been let on (Coons,
 //! Musuvathi and McKinley, "Bounded partial-order reduction", OOPSLA 2013); sleep sets are not sound there, and are not
-//! used.
+//! used. Neither is that enough where programs wait for locks: a switch away from one that holds a lock costs less than the
+//! same order by a switch before or behind, if the other comes to wait for the lock, since the switch back is free. So the
+//! places beside steps with such locks are tried too.
 //!
 //! A run need not be made whose beginning is that of one that was made, in another order of steps that commute: it would go on as
 //! that one did (after Musuvathi and Qadeer, "Partial-order reduction for context-bounded state exploration", MSR-TR-2007-12).
@@ -400,8 +402,8 @@ impl Exploration {
             ids.push(self.nodes.len() - 1);
         }
         let run = Run { made, touches: &touches, clocks: &clocks };
-        for (at, side) in run.races(last, first, self.bound.is_some()) {
-            self.want(&ids, made, at, side);
+        for (at, race) in run.races(last, first, self.bound.is_some()) {
+            self.want(&ids, &run, last, at, race);
         }
         traces
     }
@@ -443,7 +445,15 @@ impl Exploration {
     }
 
     /// At this place the order is to be turned.
-    fn want(&mut self, ids: &[usize], made: &[Made], at: usize, race: Race) {
+    fn want<'m>(
+        &mut self,
+        ids: &[usize],
+        run: &Run<'m, '_>,
+        last: &'m Moment,
+        at: usize,
+        race: Race,
+    ) {
+        let made = run.made;
         let node = &self.nodes[ids[at]];
         let enabled = node.enabled;
         let race = Race { first: race.first.common(enabled), ..race };
@@ -459,7 +469,10 @@ impl Exploration {
         if self.bound.is_some() {
             // Where the one that goes second was let on: a switch there may cost nothing.
             let block = (1..=at).rev().find(|step| made[*step].side != made[*step - 1].side);
-            places.push(block.unwrap_or(0));
+            let block = block.unwrap_or(0);
+            places.push(block);
+            // Or where it comes to wait for what the other has locked, so that the other goes on at no cost.
+            places.extend(run.locked_for(race.side, last, block, at));
         }
         for place in places {
             let enabled = made[place].before.enabled;

@@ -2,7 +2,7 @@
 
 use super::conflicts::{Id, Touches};
 use super::{Made, Moment, Side, Sides};
-use crate::op::touch::Touch;
+use crate::op::touch::{Touch, Waits};
 
 /// A program that could have made its step earlier.
 pub(super) struct Race {
@@ -53,6 +53,32 @@ impl<'m> Run<'m, '_> {
             }
         }
         races
+    }
+
+    /// The places between these right behind or before a step that locks or lets go what a program waits for at some time.
+    pub(super) fn locked_for(
+        &self,
+        side: Side,
+        last: &'m Moment,
+        from: usize,
+        to: usize,
+    ) -> Vec<usize> {
+        let own = self.made.iter().enumerate().filter(|(_, made)| made.side == side);
+        let own = own.map(|(at, made)| (&made.touch, self.touches.step(at)));
+        let next = last.next.get(side).and_then(Option::as_ref);
+        let all = own.chain(next.map(|next| (next, self.touches.id(next))));
+        let mut waits: Vec<Id> =
+            all.filter(|(touch, _)| touch.waits == Waits::ForLock).map(|(_, id)| id).collect();
+        waits.sort_unstable();
+        waits.dedup();
+        let locks = |step: usize| {
+            let step = self.touches.step(step);
+            waits.iter().any(|wait| self.touches.conflict(*wait, step))
+        };
+        if waits.is_empty() {
+            return Vec::new();
+        }
+        (from + 1..to).filter(|place| locks(*place - 1) || locks(*place)).collect()
     }
 
     /// The step `by` has seen another.

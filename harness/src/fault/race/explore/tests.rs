@@ -260,3 +260,21 @@ fn interleavings_are_counted() {
     assert!((interleavings(&[5, 5]) - 252f64.log10()).abs() < 1e-9);
     assert_eq!(interleavings(&[7]), 0.0);
 }
+
+/// A switch where the lock is held costs nothing when the other comes to wait for it, and the same order of what matters costs
+/// one preemption more when the switch comes before or behind.
+#[test]
+fn a_bound_counts_the_cheapest_of_orders_that_are_the_same() {
+    let waits_for_ever = System(vec![
+        vec![Step::TryLock(0), Step::Unlock(0), Step::Write(1, 1)],
+        vec![Step::Read(1), Step::Lock(0)],
+        vec![Step::Write(1, 1), Step::Lock(0)],
+    ]);
+    let waits = System(vec![
+        vec![Step::Write(0, 1), Step::Lock(0), Step::Write(0, 2)],
+        vec![Step::Lock(0), Step::Read(0), Step::Write(0, 2), Step::Unlock(0), Step::Read(0)],
+    ]);
+    for system in [waits_for_ever, waits] {
+        assert_eq!(system.reduced(Some(1), 1).0, system.all(Some(1)).0, "{system:?}");
+    }
+}
