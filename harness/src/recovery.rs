@@ -14,7 +14,7 @@ use crate::run::forks::{Alike, Forks, Trust};
 use crate::run::{LabError, Stage};
 use crate::sandbox::Sandbox;
 use crate::scenario::CommandLine;
-use crate::trace::Detail;
+use crate::trace::{Detail, Undisturbed};
 use crate::tree::Tree;
 
 /// An outcome, with the state paths that it was looked at for.
@@ -208,7 +208,11 @@ impl<'a> Recoveries<'a> {
             todo,
             || Forks::new(trust, &alike, known.as_ref()),
             |stage, forks, (hash, tree)| {
-                let run = |detail| forks.outcome(stage, command, tree, detail);
+                let run = |detail| match detail == brevity.usual() {
+                    true => forks.outcome(stage, command, tree, detail),
+                    // For one that is traced otherwise, another to be copied would cost more than it spares.
+                    false => stage.outcome_in(command, tree, detail, &mut Undisturbed),
+                };
                 let recovered = recovered(tree, brevity, run)?;
                 progress.done();
                 Ok((*hash, recovered))

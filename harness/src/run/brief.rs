@@ -20,6 +20,11 @@ impl Brevity {
     pub(crate) fn of(stage: &Stage<'_>) -> Brevity {
         Brevity(AtomicBool::new(stage.scenario.recovery.depth < 2))
     }
+
+    /// How most recoveries are traced now.
+    pub(crate) fn usual(&self) -> Detail {
+        if self.0.load(Ordering::Relaxed) { Detail::Overwrites } else { Detail::Reads }
+    }
 }
 
 /// A recovery's outcome, by whoever runs it in a detail; tells whether its log is a brief one. One that does not tell for

@@ -537,7 +537,12 @@ impl<'a> Stage<'a> {
         self.outcome_of(program, start, Detail::Reads, &mut Undisturbed)
     }
 
-    pub(super) fn outcome_in(
+    /// As [`outcome`](Self::outcome), traced in any detail, by any director.
+    ///
+    /// # Errors
+    ///
+    /// As [`run`](Self::run).
+    pub(crate) fn outcome_in(
         &self,
         command: &CommandLine,
         start: &Arc<Tree>,
