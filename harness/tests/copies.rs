@@ -80,8 +80,8 @@ fn copies_find_what_is_theirs_and_leave_what_is_others() {
     let Some((program, letters)) = subject() else { return };
     let (program, letters) = (program.to_str().unwrap(), letters.to_str().unwrap());
     for mode in [
-        "plain", "position", "shared", "who", "timer", "thread", "pipe", "terminal", "flags",
-        "child", "helper", "group", "socket",
+        "plain", "position", "shared", "who", "remains", "timer", "thread", "pipe", "terminal",
+        "flags", "child", "helper", "group", "socket",
     ] {
         copies_go_well(&counts(&[program, mode, letters]));
     }

@@ -25,8 +25,6 @@ pub(super) enum Sort {
     Same,
     /// The same, where the path leads past what is watched.
     Looks(Path),
-    /// It becomes the program at a path.
-    Executes(Path),
     /// It tells the program who it is: a copy would be somebody else.
     AsksWho,
     /// Anything else.
@@ -87,7 +85,8 @@ pub(super) fn sort(entry: &Entry) -> Sort {
         libc::SYS_faccessat => Sort::Looks(at(int(0), args[1], true)),
         libc::SYS_faccessat2 | arch::NEWFSTATAT => Sort::Looks(with_flags(int(3))),
         libc::SYS_statx => Sort::Looks(with_flags(int(2))),
-        libc::SYS_execve => Sort::Executes(here(args[0], true)),
+        // It becomes another program, or stays what it is.
+        libc::SYS_execve => Sort::Looks(here(args[0], true)),
         libc::SYS_getpid | arch::GETPGRP | libc::SYS_getpgid | libc::SYS_getsid => Sort::AsksWho,
         libc::SYS_mmap => {
             let shared = int(3) & libc::MAP_TYPE != libc::MAP_PRIVATE;

@@ -78,7 +78,11 @@ impl<'a> Journey<'a> {
                 return Ok(Brought::Lost);
             }
             stop = match ptrace::wait(tid, true)? {
-                News::Stop(stop, Why::Exec(_)) if self.is_past(&executable(tid)) => stop,
+                News::Stop(stop, Why::Exec(_)) if self.is_past(&executable(tid)) => {
+                    // Nothing of what it knew is left.
+                    (self.asked, self.tid_address, self.robust_list) = (false, 0, None);
+                    stop
+                }
                 News::Stop(stop, Why::Exit | Why::Entry) => match stop.phase() {
                     Ok(Phase::Entry(entry)) if !self.passes(tid, &entry) => {
                         return self.arrive(stop, entry);
@@ -120,14 +124,6 @@ impl<'a> Journey<'a> {
             Sort::AsksWho => {
                 self.asked |= self.may_ask;
                 self.may_ask
-            }
-            Sort::Executes(path) => {
-                let passes = self.looks_past(tid, path);
-                if passes {
-                    // Nothing of what it knew is left.
-                    (self.asked, self.tid_address, self.robust_list) = (false, 0, None);
-                }
-                passes
             }
             Sort::Other => false,
         }
