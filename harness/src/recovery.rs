@@ -173,9 +173,13 @@ impl<'a> Recoveries<'a> {
     ///
     /// As [`Stage::run`]: the first.
     pub fn without_copies(&self, trees: &[([u8; 32], Arc<Tree>)]) -> Result<(), LabError> {
-        self.known.outcomes.borrow_mut().retain(|hash, seen| {
-            !seen.outcome.forked || !trees.iter().any(|(known, _)| known == hash)
-        });
+        let mut outcomes = self.known.outcomes.borrow_mut();
+        for (hash, _) in trees {
+            if outcomes.get(hash).is_some_and(|seen| seen.outcome.forked) {
+                outcomes.remove(hash);
+            }
+        }
+        drop(outcomes);
         self.ahead(trees)
     }
 

@@ -4,7 +4,6 @@
 //! recovered from in both ways, and they went the same way; where it succeeded; and, later, where the verdict is good. All
 //! else is run once more from the beginning.
 
-use std::collections::HashMap;
 use std::mem::discriminant;
 use std::path::Path;
 use std::sync::Arc;
@@ -26,6 +25,7 @@ const AGAIN_MAX: usize = 4;
 #[derive(Debug, Default)]
 pub(crate) struct Trust(AtomicU8);
 
+// Whatever comes later in this order stays.
 const UNTRIED: u8 = 0;
 const TRUSTED: u8 = 1;
 const OFF: u8 = 2;
@@ -46,10 +46,7 @@ impl Trust {
 
     fn is_now(&self, state: u8) {
         // What one worker has found out to be unlike stays so.
-        let _ = self.0.compare_exchange(UNTRIED, state, Ordering::Relaxed, Ordering::Relaxed);
-        if state == OFF {
-            self.0.store(OFF, Ordering::Relaxed);
-        }
+        self.0.fetch_max(state, Ordering::Relaxed);
     }
 }
 
@@ -186,13 +183,6 @@ impl<'t> Alike<'t> {
                 others.iter().all(|tree| tree.get(part) == node)
             })
     }
-}
-
-/// What trees are called, with each of them once.
-pub(crate) fn distinct(
-    trees: impl Iterator<Item = ([u8; 32], Arc<Tree>)>,
-) -> Vec<([u8; 32], Arc<Tree>)> {
-    trees.collect::<HashMap<_, _>>().into_iter().collect()
 }
 
 #[cfg(test)]

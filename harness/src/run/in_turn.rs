@@ -1,6 +1,6 @@
 //! Kills and power cuts judged, then those of their recoveries, as deep as the scenario says.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use super::LabError;
@@ -9,7 +9,6 @@ use super::confirm::Confirmation;
 use super::controls::more_versions;
 use super::derive::Run;
 use super::disks::DiskResult;
-use super::forks::distinct;
 use super::kill::{Ground, Killed};
 use super::power::{PowerCut, Wanted, found};
 use crate::interrupt::is_requested;
@@ -125,7 +124,8 @@ fn judge_level(
         .filter(|(_, again)| **again)
         .map(|(kill, _)| kill)
         .collect();
-    let trees = distinct(again.iter().map(|kill| kill.tree()));
+    let trees: HashMap<_, _> = again.iter().map(|kill| (kill.hash, kill.left.clone())).collect();
+    let trees: Vec<_> = trees.into_iter().collect();
     ground.recoveries.without_copies(&trees)?;
     ground.recover_each(&mut again, &trees)?;
     let judged = judge_each(ground, again.iter().map(|kill| &**kill), controls, vouched);

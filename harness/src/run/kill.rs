@@ -168,11 +168,6 @@ impl Killed {
         self.after.as_ref().is_some_and(|after| after.outcome.forked)
     }
 
-    /// What it left.
-    pub(super) fn tree(&self) -> ([u8; 32], Arc<Tree>) {
-        (self.hash, self.left.clone())
-    }
-
     /// Judges it, now that the controls are complete; `ends` are those from this run's versions.
     pub fn judge(
         &self,

@@ -14,6 +14,7 @@ use crate::sandbox::Sandbox;
 use crate::subject::{End, Exit, OUTPUT_LIMIT, Program};
 use crate::sys::process::{self, Container};
 use crate::sys::ptrace;
+use crate::watched::Watched;
 
 mod backtrace;
 mod blocked;
@@ -373,6 +374,14 @@ fn ends(
     ends
 }
 
+/// The watched folders as a thread sees them, without links.
+fn watched_by(tid: i32, sandbox: &Sandbox) -> Watched {
+    let (watched, lost) = (sandbox.watched(), Cell::new(false));
+    let view = View { tid, watched: &watched, lost: &lost };
+    let base = view.canonical(sandbox.seen()).unwrap_or_else(|| sandbox.seen().to_owned());
+    Watched { base, ..watched }
+}
+
 /// What the watched folder holds before anything runs.
 fn look_around(
     started: &[Started],
@@ -382,14 +391,11 @@ fn look_around(
     told_reads: Option<Reads>,
 ) -> World {
     let tid = started.first().map_or(0, |one| one.stop.tid());
-    let lost = Cell::new(false);
-    let mut watched = sandbox.watched();
-    let view = View { tid, watched: &watched, lost: &lost };
-    let base = view.canonical(sandbox.seen()).unwrap_or_else(|| sandbox.seen().to_owned());
-    let at = |part: &PathBuf| view.reachable(&base.join(part));
+    let watched = watched_by(tid, sandbox);
+    let view = View { tid, watched: &watched, lost: &Cell::new(false) };
+    let at = |part: &PathBuf| view.reachable(&watched.base.join(part));
     let folders: Vec<(PathBuf, PathBuf)> =
         watched.parts.iter().map(|part| (at(part), part.clone())).collect();
-    watched.base = base;
     let streams = started
         .iter()
         .enumerate()

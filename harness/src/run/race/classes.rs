@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use super::outcome::{Outcome, Ran};
+use super::outcome::{Outcome, Ran, size};
 use super::{Class, Oracle, SecondRound};
 use crate::fault::race::schedule::Block;
 use crate::fault::race::steer::{Ending, Made, Touched};
@@ -11,6 +11,9 @@ use crate::judge::{Grade, Image, Masks};
 
 /// What is compared of an outcome: its images without what is masked, and all else in words.
 type Key = (Image, Vec<Image>, String);
+
+/// The less, the easier to read: a run's size and its order; of those that are equally easy always the same comes first.
+pub(super) type Rank = ((usize, usize), Vec<Block>);
 
 /// All runs so far.
 #[derive(Debug)]
@@ -66,34 +69,36 @@ impl<'a> Classes<'a> {
         if let Some(made) = &mut self.made {
             made.push(ran.made.clone());
         }
-        let schedules = vec![ran.schedule().blocks];
-        self.join(Class { outcome: ran.outcome.clone(), best: ran, schedules, is_good: false });
+        let rank = (size(&ran.made), ran.schedule().blocks);
+        let schedules = vec![rank.1.clone()];
+        self.join(Class { best: ran, rank, schedules, is_good: false });
     }
 
     /// The first of the classes is the one whose best run is the easiest to read.
     pub(super) fn sorted(self) -> Vec<Class> {
         let mut all = self.all;
-        all.sort_by_cached_key(|class| rank(&class.best));
+        all.sort_by(|one, other| one.rank.cmp(&other.rank));
         all.iter_mut().for_each(|class| class.schedules.sort());
         all
     }
 
     fn join(&mut self, class: Class) {
-        let places = self.places.entry(key(&class.outcome, self.masks.as_ref())).or_default();
+        let outcome = &class.best.outcome;
+        let places = self.places.entry(key(outcome, self.masks.as_ref())).or_default();
         let alike = |place: &usize| {
             let known = &self.all[*place];
-            known.is_good || known.outcome == class.outcome
+            known.is_good || known.best.outcome == *outcome
         };
         match places.iter().copied().find(alike) {
             Some(place) => {
                 let known = &mut self.all[place];
                 known.schedules.extend(class.schedules);
-                if rank(&class.best) < rank(&known.best) {
-                    (known.outcome, known.best) = (class.outcome, class.best);
+                if class.rank < known.rank {
+                    (known.best, known.rank) = (class.best, class.rank);
                 }
             }
             None => {
-                let judged = |masks| self.oracle.judge(&class.outcome, self.names, masks);
+                let judged = |masks| self.oracle.judge(outcome, self.names, masks);
                 let is_good =
                     self.masks.as_ref().is_some_and(|masks| judged(masks).grade == Grade::Good);
                 places.push(self.all.len());
@@ -101,11 +106,6 @@ impl<'a> Classes<'a> {
             }
         }
     }
-}
-
-/// The less, the easier to read; of those that are equally easy always the same comes first.
-fn rank(ran: &Ran) -> ((usize, usize), Vec<Block>) {
-    (ran.size(), ran.schedule().blocks)
 }
 
 /// What is compared of an outcome.

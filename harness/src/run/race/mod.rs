@@ -30,20 +30,20 @@ mod outcome;
 mod second_round;
 
 pub use alone::race_alone;
-use classes::Classes;
+use classes::{Classes, Rank};
 use columns::columns;
 use explore::{Runs, explore};
 use oracle::Oracle;
-use outcome::{Outcome, Ran};
+use outcome::Ran;
 use second_round::SecondRound;
 
 /// Runs that ended alike.
 #[derive(Debug)]
 struct Class {
-    /// How.
-    outcome: Outcome,
-    /// The one with the fewest switches.
+    /// The one with the fewest switches; they all ended like it, but for what is masked.
     best: Ran,
+    /// How easy that one is to read.
+    rank: Rank,
     /// The orders of all of them.
     schedules: Vec<Vec<Block>>,
     /// The verdict is good, and is known.
@@ -153,7 +153,7 @@ impl Raced {
         let masks = masks.unwrap_or_default();
         let mut cases = Vec::new();
         for class in &self.classes {
-            let verdict = self.oracle.judge(&class.outcome, &self.names, &masks);
+            let verdict = self.oracle.judge(&class.best.outcome, &self.names, &masks);
             let verdict = if is_sure { verdict } else { unsure(verdict) };
             let is_fault = verdict.grade != Grade::Good;
             let best = match is_fault && class.best.outcome.died.is_none() && self.id.is_none() {

@@ -61,11 +61,6 @@ impl Ran {
         Schedule::of(&taken, self.died)
     }
 
-    /// The less, the easier to read.
-    pub(super) fn size(&self) -> (usize, usize) {
-        size(&self.made)
-    }
-
     /// What the programs said, each with its end.
     pub(super) fn said(&self, names: &[String]) -> String {
         let said = |(name, end): (&String, &End)| {

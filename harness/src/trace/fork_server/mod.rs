@@ -21,10 +21,10 @@ use nix::sys::termios::{Termios, tcgetattr};
 
 use super::names::Inode;
 use super::output::Collector;
-use super::resolve::{self, View};
+use super::resolve;
 use super::spawn::{self, Started};
 use super::tracer::executable;
-use super::{Detail, Options, Pinned, TraceError, filter_for};
+use super::{Detail, Options, Pinned, TraceError, filter_for, watched_by};
 use crate::op::Stream;
 use crate::sandbox::Sandbox;
 use crate::subject::{OUTPUT_LIMIT, Program};
@@ -132,11 +132,7 @@ impl ForkServer {
             Collector::start(outputs, OUTPUT_LIMIT, vec![alarmed], limit, pinned.before)
         });
         let collector = collector.map_err(unavailable("start a thread for the output"))?;
-        let mut watched = sandbox.watched();
-        let lost = std::cell::Cell::new(false);
-        let view = View { tid, watched: &watched, lost: &lost };
-        let base = view.canonical(sandbox.seen()).unwrap_or_else(|| sandbox.seen().to_owned());
-        watched.base = base;
+        let watched = watched_by(tid, sandbox);
         let mut journey = Journey::of(tid, &watched, is_same, may_ask);
         // What the kernel has read of a script tells which interpreter it is; what is looked up in PATH is none of the folder's.
         let named = program.argv.first().filter(|name| name.as_encoded_bytes().contains(&b'/'));
