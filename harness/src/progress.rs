@@ -13,6 +13,8 @@ struct Shared {
     scenarios_done: AtomicUsize,
     planned: AtomicUsize,
     done: AtomicUsize,
+    schedules: AtomicUsize,
+    due: AtomicUsize,
 }
 
 /// How far it is.
@@ -26,6 +28,10 @@ pub struct Counts {
     pub planned: usize,
     /// How many of them are done.
     pub done: usize,
+    /// How many schedules of races are run.
+    pub schedules: usize,
+    /// How many more are known to be due: each that is run can make more of them known.
+    pub due: usize,
 }
 
 impl Progress {
@@ -49,6 +55,17 @@ impl Progress {
         self.0.done.fetch_add(1, Ordering::Relaxed);
     }
 
+    /// One schedule of a race is run.
+    pub fn schedule_done(&self) {
+        self.0.schedules.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// So many schedules of one race are due now, where so many were.
+    pub fn due(&self, before: usize, now: usize) {
+        self.0.due.fetch_add(now, Ordering::Relaxed);
+        self.0.due.fetch_sub(before, Ordering::Relaxed);
+    }
+
     /// How far it is now.
     pub fn counts(&self) -> Counts {
         let now = |count: &AtomicUsize| count.load(Ordering::Relaxed);
@@ -57,6 +74,8 @@ impl Progress {
             scenarios_done: now(&self.0.scenarios_done),
             planned: now(&self.0.planned),
             done: now(&self.0.done),
+            schedules: now(&self.0.schedules),
+            due: now(&self.0.due),
         }
     }
 }

@@ -59,6 +59,7 @@ pub fn check_from(
 ) -> Result<ScenarioResult, LabError> {
     let processor = pool::own_processor();
     let stage = Stage::new(scenario, settings, Some(processor))?;
+    settings.progress.begin(1);
     stage.until_known(|| {
         source.again();
         check_on(&stage, processor, source, plan)
@@ -73,7 +74,6 @@ fn check_on(
 ) -> Result<ScenarioResult, LabError> {
     let begun = Instant::now();
     let (scenario, settings) = (stage.scenario, stage.settings());
-    settings.progress.begin(1);
     let given = !scenario.subject.state.is_empty();
     let is_recorded = source.is_recorded();
     let recoveries = Recoveries::new(stage).with_jobs(settings.jobs);

@@ -132,6 +132,19 @@ fn a_budget_is_kept_and_told() {
     assert!(notes.contains("1 schedule by chance from seed 7"), "{notes}");
 }
 
+/// Of two orders one was tried, and one of the two is drawn.
+#[test]
+fn an_order_that_is_drawn_again_is_one_case() {
+    let cases = |seed| {
+        let race = Race::twice(COUNTS).with(|fault| {
+            (fault.preemptions, fault.schedules, fault.seed) = (Some(0), 1, seed);
+        });
+        race.run().cases().len()
+    };
+    let found: std::collections::BTreeSet<usize> = (0..8).map(cases).collect();
+    assert_eq!(found, [1, 2].into());
+}
+
 /// Nothing is known of what programs do through memory that they share.
 #[test]
 fn shared_memory_is_a_gap() {

@@ -1,4 +1,5 @@
-//! What needs a tracer: kills and power cuts at every file operation of a program that uses the store, as scenarios for `crashlab`.
+//! What needs a tracer: kills, power cuts and other sessions at every file operation of a program that uses the store, as scenarios
+//! for `crashlab`.
 //!
 //! ```
 //! use long_horizon::store::conformance::lab::{Part, Program};
@@ -54,12 +55,22 @@ pub enum Part {
     Damage,
     /// A second session comes at each place where a first one can stand, and both end as they would one after another.
     Overlap,
+    /// Two sessions at once in the orders of their file operations with at most one preemption, as far as a small budget goes, and
+    /// one of them dies.
+    Race,
 }
 
 impl Part {
-    /// All of them. Schedules of several processes at every file operation are to become one more.
-    pub const ALL: [Part; 6] =
-        [Part::Kill, Part::FirstKill, Part::Power, Part::FirstPower, Part::Damage, Part::Overlap];
+    /// All of them.
+    pub const ALL: [Part; 7] = [
+        Part::Kill,
+        Part::FirstKill,
+        Part::Power,
+        Part::FirstPower,
+        Part::Damage,
+        Part::Overlap,
+        Part::Race,
+    ];
 }
 
 impl Program {
@@ -111,6 +122,10 @@ impl Program {
                 format!("Two sessions at once with the store {store}"),
                 "Both end as they would one after another, or the second is refused",
             ),
+            Part::Race => (
+                format!("Two sessions with the store {store}, in many orders"),
+                "No order of file operations loses what a session did",
+            ),
         };
         let mut text = String::new();
         let mut line = |words: String| {
@@ -129,7 +144,7 @@ impl Program {
         if !matches!(part, Part::FirstKill | Part::FirstPower) {
             line(format!("setup = [{}]", list(&self.setup)));
         }
-        if !matches!(part, Part::Damage | Part::Overlap) {
+        if !matches!(part, Part::Damage | Part::Overlap | Part::Race) {
             line("[recovery]".to_owned());
             line(format!("command = {}", list(&self.until_empty)));
             line(format!("check = {}", list(&self.verify)));
@@ -148,15 +163,29 @@ impl Program {
                     line(self.overlap(mark));
                 }
             }
+            Part::Race => {
+                line(self.race("two-sessions", "preemptions = 1\nschedules = 50"));
+                line(self.race("one-dies", "preemptions = 0\nkill-one = true\nschedules = 50"));
+            }
         }
         text
+    }
+
+    /// Two sessions in the orders that the bounds leave. What one says of the queue is what it was at its own end, which two that
+    /// work side by side need not see one after another: it is not compared.
+    fn race(&self, name: &str, bounds: &str) -> String {
+        let session = format!("exec {} > /dev/null", shell(&self.session));
+        let view = shell(&self.export);
+        format!(
+            "[[fault]]\nkind = \"race\"\nname = \"{name}\"\n\
+             processes = {{ a = {session:?}, b = {session:?} }}\nview = {view:?}\n{bounds}"
+        )
     }
 
     /// A second session while the first one stands at a mark; then the outcome is exported.
     fn overlap(&self, mark: &str) -> String {
         let session = list(&self.session);
-        let words: Vec<String> = self.export.iter().map(|word| quoted(word)).collect();
-        let export = format!("{} > exported.json", words.join(" "));
+        let export = format!("{} > exported.json", shell(&self.export));
         format!(
             "[[fault]]\nkind = \"overlap\"\nname = \"second-comes-at-{mark}\"\n\
              processes = {{ a = {session}, b = {session}, export = {export:?} }}\n\
@@ -170,7 +199,8 @@ fn list(words: &[String]) -> String {
     format!("{words:?}")
 }
 
-/// A word for a shell.
-fn quoted(word: &str) -> String {
-    format!("'{}'", word.replace('\'', r"'\''"))
+/// The words for a shell.
+fn shell(words: &[String]) -> String {
+    let quoted = words.iter().map(|word| format!("'{}'", word.replace('\'', r"'\''")));
+    quoted.collect::<Vec<_>>().join(" ")
 }

@@ -10,12 +10,11 @@
 //! | [`damage`] | what is no checkpoint, or is gone, is refused by name and left as it is |
 //! | [`race`] | two or more at once, in an order that the case gives: nothing is lost, and the late one is refused |
 //! | [`death`] | a process that is killed with a claim in its hand |
-//! | [`lab`] | kills and power cuts at every file operation, which need a tracer: scenarios for `crashlab`, as text |
+//! | [`lab`] | kills, power cuts and races at every file operation, which need a tracer: scenarios for `crashlab`, as text |
 //!
 //! The last part is text because it is about a program, not about a value: a store is killed in the process that uses it, and what is
 //! looked at afterwards is its files. So this module needs no tracer, and a store in another crate is tried by `crashlab run` with its
-//! own program, or by the library `crashlab` in a test, as `tests/conformance` does it here for every store. Schedules of several
-//! processes belong there as well.
+//! own program, or by the library `crashlab` in a test, as `tests/conformance` does it here for every store.
 //!
 //! ```
 //! use std::path::Path;

@@ -2,7 +2,7 @@
 //! late is refused, and what sessions side by side leave is what they leave one after another.
 //!
 //! The steps here are whole operations of the trait, in one process. What lies between two system calls is for a tracer that holds
-//! processes there; [`lab`](super::lab) is where its scenarios belong.
+//! processes there: [`lab`](super::lab) has its scenarios.
 
 use super::contract::TERMS;
 use super::damage::recorded;

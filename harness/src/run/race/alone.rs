@@ -26,6 +26,7 @@ pub fn race_alone(
 ) -> Result<ScenarioResult, LabError> {
     let processor = super::super::pool::own_processor();
     let stage = Stage::new(scenario, settings, Some(processor))?;
+    settings.progress.begin(1);
     stage.until_known(|| {
         let begun = Instant::now();
         let before = stage.prepare()?;

@@ -78,7 +78,11 @@ impl<'a> Classes<'a> {
     pub(super) fn sorted(self) -> Vec<Class> {
         let mut all = self.all;
         all.sort_by(|one, other| one.rank.cmp(&other.rank));
-        all.iter_mut().for_each(|class| class.schedules.sort());
+        for class in &mut all {
+            // By chance an order may be drawn that was made before: it is one case.
+            class.schedules.sort();
+            class.schedules.dedup();
+        }
         all
     }
 

@@ -2,6 +2,7 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use super::super::LabError;
 use super::super::stage::Stage;
@@ -10,9 +11,13 @@ use super::*;
 use crate::fault::race::explore::Exploration;
 use crate::fault::race::random::{Priorities, chance};
 use crate::interrupt::is_requested;
+use crate::progress::Progress;
 
 /// Of the budget, so large a part goes into schedules by chance where the exploration does not end within it.
 const BY_CHANCE: usize = 4;
+
+/// How long what is due goes unsaid to whoever watches.
+const TELL_DUE_EVERY: Duration = Duration::from_millis(200);
 
 /// All runs of an exploration.
 #[derive(Debug)]
@@ -42,6 +47,24 @@ struct Shared<'a> {
     begun: usize,
     classes: Classes<'a>,
     failed: bool,
+    told: Told,
+}
+
+/// How many schedules were last said to be due, and when.
+struct Told {
+    due: usize,
+    at: Instant,
+}
+
+impl Shared<'_> {
+    /// To count what is due takes its time: not after each schedule.
+    fn tell_due(&mut self, progress: &Progress) {
+        if self.told.at.elapsed() >= TELL_DUE_EVERY {
+            let due = self.exploration.counts().left as usize;
+            progress.due(self.told.due, due);
+            self.told = Told { due, at: Instant::now() };
+        }
+    }
 }
 
 /// Explores within the fault's bounds.
@@ -80,11 +103,13 @@ fn explore_knowing<'a>(
         begun: 0,
         classes,
         failed: false,
+        told: Told { due: 0, at: Instant::now() },
     });
     let changed = Condvar::new();
     on_each(stage, runs.jobs, |stage| work(stage, before, fault, runs, &shared, &changed))?;
-    let Shared { exploration, mut classes, .. } =
+    let Shared { exploration, mut classes, told, .. } =
         shared.into_inner().unwrap_or_else(PoisonError::into_inner);
+    stage.settings().progress.due(told.due, 0);
     let counts = exploration.counts();
     let mut by_chance = None;
     if counts.left > 0 && !is_requested() {
@@ -139,7 +164,7 @@ pub(super) fn run_each(
     classes: &mut Classes<'_>,
 ) -> Result<usize, LabError> {
     let progress = &stage.settings().progress;
-    progress.plan(count);
+    progress.due(0, count);
     let next = AtomicUsize::new(0);
     let made = Mutex::new((0, classes));
     on_each(stage, runs.jobs, |stage| {
@@ -151,7 +176,8 @@ pub(super) fn run_each(
             runs.second.run_if_due(stage)?;
             let ran = outcome::run(stage, before, fault, guide(number), runs.contested);
             let Some(ran) = unless_stopped(ran)? else { return Ok(()) };
-            progress.done();
+            progress.schedule_done();
+            progress.due(1, 0);
             let mut made = made.lock().unwrap_or_else(PoisonError::into_inner);
             made.0 += 1;
             made.1.add(ran, runs.second);
@@ -190,12 +216,11 @@ fn work(
                 state = changed.wait(state).unwrap_or_else(PoisonError::into_inner);
             }
         };
-        progress.plan(1);
         let ran = runs
             .second
             .run_if_due(stage)
             .and_then(|()| outcome::run(stage, before, fault, Guide::Walk(walk), runs.contested));
-        progress.done();
+        progress.schedule_done();
         let mut state = lock();
         state.under_way -= 1;
         match ran {
@@ -210,6 +235,7 @@ fn work(
                         state.classes.add(ran, runs.second);
                     }
                 }
+                state.tell_due(progress);
             }
             // What this run would have come to is not known; the others are.
             Err(LabError::Interrupted) => {}
