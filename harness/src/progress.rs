@@ -18,7 +18,7 @@ struct Shared {
 }
 
 /// How far it is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Counts {
     /// How many scenarios are tried; 0 while they are built.
     pub scenarios: usize,

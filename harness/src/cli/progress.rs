@@ -72,12 +72,16 @@ mod tests {
         let told = |counts| told(counts, Duration::from_secs(10)).unwrap_or_default();
         let none = Counts { scenarios: 1, ..Counts::default() };
         let of_states = |planned, done| Counts { planned, done, ..none };
-        let of_scenarios = |scenarios_done, states: Counts| Counts { scenarios: 5, scenarios_done, ..states };
+        let of_scenarios =
+            |scenarios_done, states: Counts| Counts { scenarios: 5, scenarios_done, ..states };
         assert_eq!(told(Counts::default()), "");
         assert_eq!(told(none), "recording");
         assert_eq!(told(of_states(30, 0)), "0 of 30 distinct states");
         assert_eq!(told(of_states(30, 10)), "10 of 30 distinct states, about 20 s left");
-        assert_eq!(told(of_scenarios(0, of_states(3, 1))), "0 of 5 scenarios, 1 of 3 distinct states");
+        assert_eq!(
+            told(of_scenarios(0, of_states(3, 1))),
+            "0 of 5 scenarios, 1 of 3 distinct states"
+        );
         assert_eq!(
             told(of_scenarios(2, of_states(3, 1))),
             "2 of 5 scenarios, 1 of 3 distinct states, about 15 s left"

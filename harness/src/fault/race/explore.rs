@@ -24,10 +24,13 @@ use std::collections::BTreeSet;
 
 use crate::op::touch::Touch;
 
+mod alike;
 mod conflicts;
 mod memory;
 mod races;
 
+pub use alike::Alike;
+use alike::Beginnings;
 use conflicts::Touches;
 use memory::{Memory, Remembered, Trace};
 use races::{Race, Run, clocks};
@@ -180,6 +183,9 @@ pub struct Walk {
     asleep: Sides,
     /// Sleep sets are in use.
     sleeps: bool,
+    /// Who has made a step.
+    begun: Sides,
+    alike: Alike,
     /// The step that it is made for cannot be made.
     is_void: bool,
 }
@@ -202,6 +208,8 @@ impl Walk {
         if self.is_void {
             return Choice::Known;
         }
+        let enabled = self.alike.may_go(moment.enabled, self.begun);
+        let moment = Moment { enabled, ..moment };
         let choice = match self.prefix.get(at) {
             Some(side) if moment.enabled.has(*side) => Choice::Go(*side),
             Some(_) => return Choice::Departed,
@@ -223,6 +231,7 @@ impl Walk {
             if at + 1 >= self.prefix.len() {
                 self.asleep = moment.still_asleep(self.asleep, side, &touch);
             }
+            self.begun.insert(side);
             self.made.push(Made { before: moment, side, touch });
         }
         choice
@@ -239,6 +248,7 @@ impl Walk {
     /// tried, there is nothing to try.
     pub fn retract(&mut self) {
         self.made.pop();
+        self.begun = self.made.iter().map(|made| made.side).collect();
         self.is_void |= self.made.len() < self.prefix.len();
     }
 }
@@ -265,6 +275,7 @@ pub struct Exploration {
     /// Nodes with something to try: the fewest preemptions first, then the deepest.
     open: BTreeSet<(u32, std::cmp::Reverse<usize>, usize)>,
     bound: Option<u32>,
+    alike: Alike,
     begun: bool,
     counts: Counts,
     /// The runs that were made, with a bound: without one, sleep sets see to it that none is made twice.
@@ -273,11 +284,12 @@ pub struct Exploration {
 
 impl Exploration {
     /// With at most so many preemptions in a schedule, or any number.
-    pub fn new(bound: Option<u32>) -> Exploration {
+    pub fn new(bound: Option<u32>, alike: Alike) -> Exploration {
         Exploration {
             nodes: Vec::new(),
             open: BTreeSet::new(),
             bound,
+            alike,
             begun: false,
             counts: Counts::default(),
             memory: Memory::default(),
@@ -286,8 +298,8 @@ impl Exploration {
 
     /// One that makes every run, also where another was the same.
     #[cfg(test)]
-    fn forgetful(bound: Option<u32>) -> Exploration {
-        Exploration { memory: Memory::of_nothing(), ..Exploration::new(bound) }
+    fn forgetful(bound: Option<u32>, alike: Alike) -> Exploration {
+        Exploration { memory: Memory::of_nothing(), ..Exploration::new(bound, alike) }
     }
 
     /// The next run, if there is one to make now. Another may come from a run that is under way.
@@ -323,7 +335,7 @@ impl Exploration {
     }
 
     fn claim_any(&mut self) -> Option<Walk> {
-        let sleeps = self.bound.is_none();
+        let (sleeps, alike) = (self.bound.is_none(), self.alike);
         let walk = |prefix, from, sleep| Walk {
             prefix,
             from,
@@ -331,6 +343,8 @@ impl Exploration {
             made: Vec::new(),
             asleep: Sides::NONE,
             sleeps,
+            begun: Sides::NONE,
+            alike,
             is_void: false,
         };
         if !self.begun {
@@ -372,7 +386,8 @@ impl Exploration {
         let Walk { prefix, from, sleep, sleeps, .. } = walk;
         let first = prefix.len();
         let touches = Touches::of(made);
-        let clocks = clocks(made, &touches);
+        let beginnings = Beginnings::of(made, self.alike);
+        let clocks = clocks(made, &touches, &beginnings);
         let traces = if self.bound.is_some() { memory::traces(made, &clocks) } else { Vec::new() };
         // Nodes of this run: of the prefix those that are there already.
         let mut ids = self.path_to(*from);
@@ -401,7 +416,7 @@ impl Exploration {
             });
             ids.push(self.nodes.len() - 1);
         }
-        let run = Run { made, touches: &touches, clocks: &clocks };
+        let run = Run { made, touches: &touches, clocks: &clocks, beginnings: &beginnings };
         for (at, race) in run.races(last, first, self.bound.is_some()) {
             self.want(&ids, &run, last, at, race);
         }

@@ -8,7 +8,7 @@ use super::super::LabError;
 use super::super::stage::Stage;
 use super::outcome;
 use super::*;
-use crate::fault::race::explore::Exploration;
+use crate::fault::race::explore::{Alike, Exploration};
 use crate::fault::race::random::{Priorities, chance};
 use crate::interrupt::is_requested;
 use crate::progress::Progress;
@@ -97,8 +97,9 @@ fn explore_knowing<'a>(
     runs: &Runs<'_>,
     classes: Classes<'a>,
 ) -> Result<Explored<'a>, LabError> {
+    let commands: Vec<_> = fault.processes.iter().map(|(_, command)| command).collect();
     let shared = Mutex::new(Shared {
-        exploration: Exploration::new(fault.preemptions),
+        exploration: Exploration::new(fault.preemptions, Alike::of(&commands)),
         under_way: 0,
         begun: 0,
         classes,

@@ -1,5 +1,6 @@
 //! Which steps of a run could have come in another order.
 
+use super::alike::Beginnings;
 use super::conflicts::{Id, Touches};
 use super::{Made, Moment, Side, Sides};
 use crate::op::touch::{Touch, Waits};
@@ -20,6 +21,8 @@ pub(super) struct Run<'m, 'r> {
     pub(super) touches: &'r Touches<'m>,
     /// What each of them can have seen.
     pub(super) clocks: &'r [Vec<usize>],
+    /// Where its programs begin.
+    pub(super) beginnings: &'r Beginnings,
 }
 
 impl<'m> Run<'m, '_> {
@@ -86,13 +89,24 @@ impl<'m> Run<'m, '_> {
         self.clocks[by].get(self.made[step].side).is_some_and(|seen| *seen > step)
     }
 
+    /// The step before `at` that has let a program begin.
+    fn started_by(&self, side: Side, at: usize) -> Option<usize> {
+        self.beginnings.started_by(side).filter(|step| *step < at)
+    }
+
     /// The steps before `at` that conflict with this next one of a program, whose order is not given by anything else.
     fn conflicts(&self, at: usize, side: Side, (next, id): (&Touch, Id)) -> Vec<usize> {
         let made = self.made;
         let own = made[..at].iter().rposition(|made| made.side == side);
+        // What happened before the one that is the same began is ordered by that.
+        let started = if own.is_none() { self.started_by(side, at) } else { None };
+        if own.is_none() && started.is_none() && self.beginnings.stands_for(side, at) != side {
+            // The one that is to begin before it stands before the same step.
+            return Vec::new();
+        }
         let mut found: Vec<usize> = Vec::new();
         // What conflicts with the step, the latest first; what happened before one of them is ordered by it.
-        let mut between: Vec<usize> = own.into_iter().collect();
+        let mut between: Vec<usize> = own.into_iter().chain(started).collect();
         for step in (0..at).rev() {
             let other = &made[step];
             if other.side == side
@@ -102,7 +116,8 @@ impl<'m> Run<'m, '_> {
                 continue;
             }
             // It has to wait right before: the two were never next at the same time.
-            if own.is_none_or(|own| own < step) && !other.before.enabled.has(side) {
+            let stands = self.beginnings.stands_for(side, step);
+            if own.is_none_or(|own| own < step) && !other.before.enabled.has(stands) {
                 continue;
             }
             if !between.iter().any(|later| self.sees(*later, step)) {
@@ -126,9 +141,11 @@ impl<'m> Run<'m, '_> {
             }
             begun = begun.with(other);
         }
+        let started = self.started_by(side, at);
         let follows = free.iter().any(|before| {
             let touch = self.touches.step(*before);
-            self.made[*before].side == side || self.touches.conflict(touch, next)
+            let conflicts = || self.touches.conflict(touch, next);
+            self.made[*before].side == side || started == Some(*before) || conflicts()
         });
         if follows { first } else { first.with(side) }
     }
@@ -136,7 +153,11 @@ impl<'m> Run<'m, '_> {
 
 /// For each step, how much of each program it can have seen: one more than the place of the last step of that program
 /// that happened before it, itself included.
-pub(super) fn clocks(made: &[Made], touches: &Touches<'_>) -> Vec<Vec<usize>> {
+pub(super) fn clocks(
+    made: &[Made],
+    touches: &Touches<'_>,
+    beginnings: &Beginnings,
+) -> Vec<Vec<usize>> {
     let sides = made.iter().map(|made| made.side + 1).max().unwrap_or(0);
     let mut clocks: Vec<Vec<usize>> = Vec::with_capacity(made.len());
     for (at, step) in made.iter().enumerate() {
@@ -147,7 +168,8 @@ pub(super) fn clocks(made: &[Made], touches: &Touches<'_>) -> Vec<Vec<usize>> {
                 continue;
             }
             let conflict = || touches.conflict(touches.step(earlier), touches.step(at));
-            if other.side == step.side || conflict() {
+            let starts = || beginnings.starts(earlier, at, step.side);
+            if other.side == step.side || starts() || conflict() {
                 for (mine, its) in clock.iter_mut().zip(&clocks[earlier]) {
                     *mine = (*mine).max(*its);
                 }

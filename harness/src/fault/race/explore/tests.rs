@@ -9,7 +9,7 @@ use crate::op::FileId;
 use crate::op::touch::{Access, Object, Waits};
 
 /// A step of a small program with one register.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Step {
     /// Variable to register.
     Read(u32),
@@ -97,6 +97,28 @@ impl System {
         }
     }
 
+    fn alike(&self) -> Alike {
+        Alike::of(&self.0)
+    }
+
+    /// The world in which programs that are the same are exchanged, of all these the least.
+    fn whoever_is_who(&self, world: &World) -> World {
+        let orders = crate::judge::orders(self.0.len());
+        let whole = orders.into_iter().filter(|order| order.len() == self.0.len());
+        let same = whole
+            .filter(|order| order.iter().enumerate().all(|(to, from)| self.0[to] == self.0[*from]));
+        let exchanged = same.map(|order| {
+            let place = |side: &Side| order.iter().position(|from| from == side).unwrap();
+            World {
+                variables: world.variables.clone(),
+                locks: world.locks.iter().map(|(name, side)| (*name, place(side))).collect(),
+                at: order.iter().map(|from| world.at[*from]).collect(),
+                registers: order.iter().map(|from| world.registers[*from]).collect(),
+            }
+        });
+        exchanged.min().unwrap()
+    }
+
     /// Where every schedule within the bound ends, and how many there are.
     fn all(&self, bound: Option<u32>) -> (BTreeSet<World>, u64) {
         let (mut ends, mut count) = (BTreeSet::new(), 0);
@@ -123,7 +145,7 @@ impl System {
 
     /// The same by the reduction, with so many runs under way at once.
     fn reduced(&self, bound: Option<u32>, at_once: usize) -> (BTreeSet<World>, Counts) {
-        self.explored(Exploration::new(bound), at_once)
+        self.explored(Exploration::new(bound, Alike::default()), at_once)
     }
 
     fn explored(&self, mut exploration: Exploration, at_once: usize) -> (BTreeSet<World>, Counts) {
@@ -179,6 +201,19 @@ impl std::fmt::Debug for System {
     }
 }
 
+/// Some of them are the same.
+fn with_same(
+    programs: std::ops::RangeInclusive<usize>,
+    which: usize,
+    steps: usize,
+) -> impl Strategy<Value = System> {
+    let program = prop::collection::vec(step(), 1..=steps);
+    let sides = prop::collection::vec(0..which, programs);
+    (prop::collection::vec(program, which), sides).prop_map(|(programs, sides)| {
+        System(sides.iter().map(|side| programs[*side].clone()).collect())
+    })
+}
+
 fn config(cases: u32) -> ProptestConfig {
     ProptestConfig { failure_persistence: None, cases, ..ProptestConfig::default() }
 }
@@ -209,13 +244,34 @@ proptest! {
 }
 
 proptest! {
+    #![proptest_config(config(800))]
+
+    /// Of orders that differ in who of those is who, one was run.
+    #[test]
+    fn of_programs_that_are_the_same_it_matters_not_who_is_who(
+        system in prop_oneof![with_same(2..=2, 1, 6), with_same(3..=3, 2, 4), with_same(3..=3, 1, 4)],
+        at_once in 1..4usize,
+    ) {
+        for bound in [None, Some(0), Some(1), Some(2)] {
+            let whoever = |ends: BTreeSet<World>| -> BTreeSet<World> {
+                ends.iter().map(|end| system.whoever_is_who(end)).collect()
+            };
+            let ends = whoever(system.all(bound).0);
+            let (reduced, counts) = system.explored(Exploration::new(bound, system.alike()), at_once);
+            prop_assert_eq!(&whoever(reduced), &ends, "{:?}", bound);
+            prop_assert_eq!(counts.left, 0);
+        }
+    }
+}
+
+proptest! {
     #![proptest_config(config(600))]
 
     /// Runs that are remembered instead of made are those that would have been made, in the same order.
     #[test]
     fn what_is_remembered_leaves_nothing_out(system in systems(2..=3, 4), bound in 0..4u32) {
-        let (ends, counts) = system.explored(Exploration::new(Some(bound)), 1);
-        let forgetful = Exploration::forgetful(Some(bound));
+        let (ends, counts) = system.explored(Exploration::new(Some(bound), system.alike()), 1);
+        let forgetful = Exploration::forgetful(Some(bound), system.alike());
         let (all_ends, all) = system.explored(forgetful, 1);
         prop_assert_eq!(ends, all_ends);
         prop_assert_eq!(counts.runs + counts.same, all.runs);
@@ -232,7 +288,7 @@ fn what_was_made_in_another_order_is_remembered() {
         |own| vec![Step::Write(own, 1), Step::Read(0), Step::Write(own, 1), Step::Write(0, 1)];
     let system = System(vec![program(1), program(2), program(3)]);
     let (_, counts) = system.reduced(Some(2), 1);
-    let (_, all) = system.explored(Exploration::forgetful(Some(2)), 1);
+    let (_, all) = system.explored(Exploration::forgetful(Some(2), Alike::default()), 1);
     assert_eq!(counts.runs + counts.same, all.runs);
     assert!(counts.same > counts.runs, "{counts:?}");
 }
@@ -253,6 +309,16 @@ fn a_lock_leaves_two_orders() {
     let system = System(vec![program.clone(), program]);
     let (ends, counts) = system.reduced(None, 1);
     assert_eq!((ends.len(), counts.runs), (2, 2));
+}
+
+/// Of three that are the same the first goes first.
+#[test]
+fn under_a_lock_who_is_who_leaves_one_order() {
+    let program = vec![Step::Lock(0), Step::Read(0), Step::Write(0, 1), Step::Unlock(0)];
+    let system = System(vec![program; 3]);
+    assert_eq!(system.reduced(None, 1).1.runs, 6);
+    let (ends, counts) = system.explored(Exploration::new(None, system.alike()), 1);
+    assert_eq!((ends.len(), counts.runs), (1, 1));
 }
 
 #[test]

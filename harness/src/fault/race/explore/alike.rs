@@ -1,0 +1,81 @@
+//! Programs that are the same.
+//!
+//! While none of two programs with one command has made a step, each of them stands where the other does: an order in which the one
+//! goes first is the order in which the other does, with the two exchanged. One of the two orders is enough (Ip and Dill, "Better
+//! verification through symmetry", Formal Methods in System Design 9, 1996). So of those that are the same the first one begins, then the
+//! second, and so on: as if each were started by the first step of the one before it.
+
+use super::{MOST_SIDES, Made, Side, Sides};
+
+/// Which programs of a race are the same.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Alike {
+    /// For each the one before it that is the same.
+    before: [Option<Side>; MOST_SIDES],
+}
+
+impl Alike {
+    /// Programs with equal commands.
+    pub fn of<C: PartialEq>(commands: &[C]) -> Alike {
+        let mut alike = Alike::default();
+        for (side, command) in commands.iter().enumerate().take(MOST_SIDES) {
+            alike.before[side] = commands[..side].iter().rposition(|other| other == command);
+        }
+        alike
+    }
+
+    /// The one that begins right before this one.
+    pub fn before(&self, side: Side) -> Option<Side> {
+        self.before.get(side).copied().flatten()
+    }
+
+    /// Of those that can make a step who may, once these have begun. Nobody is kept from it for one that cannot begin itself.
+    pub(super) fn may_go(&self, enabled: Sides, begun: Sides) -> Sides {
+        let waits = |side: Side| self.before(side).is_some_and(|before| !begun.has(before));
+        let may: Sides = enabled.iter().filter(|side| begun.has(*side) || !waits(*side)).collect();
+        if may.is_empty() { enabled } else { may }
+    }
+}
+
+/// Where each program of a run begins.
+#[derive(Debug)]
+pub(super) struct Beginnings {
+    alike: Alike,
+    first: [Option<usize>; MOST_SIDES],
+}
+
+impl Beginnings {
+    pub(super) fn of(made: &[Made], alike: Alike) -> Beginnings {
+        let mut first = [None; MOST_SIDES];
+        for (at, made) in made.iter().enumerate() {
+            first[made.side].get_or_insert(at);
+        }
+        Beginnings { alike, first }
+    }
+
+    fn has_begun(&self, side: Side, at: usize) -> bool {
+        self.first[side].is_some_and(|first| first < at)
+    }
+
+    /// A step without which the program could not have begun.
+    pub(super) fn started_by(&self, side: Side) -> Option<usize> {
+        self.alike.before(side).and_then(|before| self.first[before])
+    }
+
+    /// Whether the step is the first of its program, and could not have been made without the other.
+    pub(super) fn starts(&self, earlier: usize, at: usize, side: Side) -> bool {
+        self.first[side] == Some(at) && self.started_by(side) == Some(earlier)
+    }
+
+    /// Who is to begin before this one, at a step of the run; itself, where it has begun or is next.
+    pub(super) fn stands_for(&self, side: Side, at: usize) -> Side {
+        let mut side = side;
+        while !self.has_begun(side, at)
+            && let Some(before) = self.alike.before(side)
+            && !self.has_begun(before, at)
+        {
+            side = before;
+        }
+        side
+    }
+}
