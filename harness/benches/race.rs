@@ -7,7 +7,7 @@ use std::io::Write;
 use std::os::unix::fs::FileExt;
 use std::time::{Duration, Instant};
 
-use crashlab::fault::race::explore::Exploration;
+use crashlab::fault::race::explore::{Alike, Exploration};
 use crashlab::fault::race::steer::{Contested, Ending, Guide, Steer};
 use crashlab::sandbox::{Sandbox, SandboxOptions};
 use crashlab::subject::Program;
@@ -85,7 +85,7 @@ fn schedules(rounds: usize) {
     contested.learn(learning.touched());
     let (mut scheduled, mut alone) = (Vec::new(), Vec::new());
     while scheduled.len() < rounds {
-        let mut exploration = Exploration::new(None);
+        let mut exploration = Exploration::new(None, Alike::default());
         while let Some(walk) = exploration.claim() {
             let mut steer = Steer::new(Guide::Walk(walk), 2, contested.clone());
             scheduled.push(timed(&both, Detail::Steps, &mut steer));

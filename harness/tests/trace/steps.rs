@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use crashlab::fault::race::explore::Exploration;
+use crashlab::fault::race::explore::{Alike, Exploration};
 use crashlab::fault::race::schedule::{Block, Schedule};
 use crashlab::fault::race::steer::{Contested, Ending, Follow, Guide, Steer};
 use crashlab::op::touch::{How, Object};
@@ -188,7 +188,7 @@ fn the_reduction_finds_every_end() {
         all.insert(ended);
     }
     let (mut found, mut runs) = (Ends::new(), 0);
-    let mut exploration = Exploration::new(None);
+    let mut exploration = Exploration::new(None, Alike::default());
     while let Some(walk) = exploration.claim() {
         let (steer, ended) = end(Guide::Walk(walk), &contested);
         let (walk, last, ending) = steer.into_walk().unwrap();

@@ -18,6 +18,9 @@
 //! that one did (after Musuvathi and Qadeer, "Partial-order reduction for context-bounded state exploration", MSR-TR-2007-12).
 //! What it would have shown is taken from there ([`Memory`]); no schedule is left out by that.
 //!
+//! Of programs that are the same, only orders are made in which the first of them begins first ([`Alike`]): no schedule is left out but
+//! those that are another with two of them exchanged.
+//!
 //! Runs are made from the beginning: nothing here holds a process. Several can be under way at once.
 
 use std::collections::BTreeSet;

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::Path;
 
-use super::explore::{Choice, Moment, Side, Sides, Walk};
+use super::explore::{Alike, Choice, Moment, Side, Sides, Walk};
 use super::random::Priorities;
 use super::schedule::{Block, Schedule, Taken, letter, sign};
 use crate::judge::shape;
@@ -85,6 +85,7 @@ pub struct Touched {
 pub struct Contested {
     names: BTreeSet<Name>,
     known: Touched,
+    alike: Alike,
 }
 
 impl Touched {
@@ -116,12 +117,18 @@ impl Touched {
 }
 
 impl Contested {
+    /// Nothing is known yet of programs of which those are the same: what one of these does, another could do in its place.
+    pub fn of(alike: Alike) -> Contested {
+        Contested { alike, ..Contested::default() }
+    }
+
     /// Takes in what a run touched; `false` where nothing more is contested by that.
     pub fn learn(&mut self, run: &Touched) -> bool {
         let before = self.names.len();
         self.known.join(run);
         for (name, changed) in &self.known.changed {
             let looked = self.known.looked.get(name).copied().unwrap_or_default();
+            let (changed, looked) = (self.alike.with_same(*changed), self.alike.with_same(looked));
             // Somebody else looks at it than the one who changes it.
             if changed.iter().any(|side| !looked.but(Sides::one(side)).is_empty()) {
                 self.names.insert(name.clone());

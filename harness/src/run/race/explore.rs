@@ -8,10 +8,11 @@ use super::super::LabError;
 use super::super::stage::Stage;
 use super::outcome;
 use super::*;
-use crate::fault::race::explore::{Alike, Exploration};
+use crate::fault::race::explore::Exploration;
 use crate::fault::race::random::{Priorities, chance};
 use crate::interrupt::is_requested;
 use crate::progress::Progress;
+use crate::scenario::CommandLine;
 
 /// Of the budget, so large a part goes into schedules by chance where the exploration does not end within it.
 const BY_CHANCE: usize = 4;
@@ -97,9 +98,8 @@ fn explore_knowing<'a>(
     runs: &Runs<'_>,
     classes: Classes<'a>,
 ) -> Result<Explored<'a>, LabError> {
-    let commands: Vec<_> = fault.processes.iter().map(|(_, command)| command).collect();
     let shared = Mutex::new(Shared {
-        exploration: Exploration::new(fault.preemptions, Alike::of(&commands)),
+        exploration: Exploration::new(fault.preemptions, alike(fault)),
         under_way: 0,
         begun: 0,
         classes,
@@ -250,6 +250,20 @@ fn work(
     }
 }
 
+/// The names of programs whose command others have as well, a list for each such command.
+fn same_command(fault: &RaceFault) -> Vec<String> {
+    let mut groups: Vec<(&CommandLine, Vec<String>)> = Vec::new();
+    for (name, command) in &fault.processes {
+        let name = format!("`{name}`");
+        match groups.iter_mut().find(|(known, _)| *known == command) {
+            Some((_, names)) => names.push(name),
+            None => groups.push((command, vec![name])),
+        }
+    }
+    let names = groups.into_iter().map(|(_, names)| names).filter(|names| names.len() > 1);
+    names.map(|names| names.join(", ")).collect()
+}
+
 impl Explored<'_> {
     /// What was explored, and what was not.
     pub(super) fn told(&self, fault: &RaceFault) -> String {
@@ -284,6 +298,11 @@ impl Explored<'_> {
                 "race{name}: interrupted after {} of {all} interleavings of {} steps: not all orders were tried",
                 counted(runs as usize, "schedule"),
                 steps.join(" + "),
+            );
+        }
+        for same in same_command(fault) {
+            text += &format!(
+                "; {same} run one command: orders that differ in which of them is which are one"
             );
         }
         if same > 0 {

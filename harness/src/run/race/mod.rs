@@ -10,7 +10,7 @@ use std::sync::Arc;
 use super::LabError;
 use super::cases::{Case, Evidence};
 use super::stage::Stage;
-use crate::fault::race::explore::{Counts, Side, interleavings};
+use crate::fault::race::explore::{Alike, Counts, Side, interleavings};
 use crate::fault::race::fewest::fewest_switches;
 use crate::fault::race::schedule::{Block, Schedule, Taken};
 use crate::fault::race::steer::{Contested, Ending, Follow, Guide, Made};
@@ -118,11 +118,16 @@ pub(super) fn race(
     })
 }
 
-/// What the programs change, in runs where one goes after another, each of them first once.
+/// Which of the programs have one command.
+fn alike(fault: &RaceFault) -> Alike {
+    Alike::of(&fault.processes.iter().map(|(_, command)| command).collect::<Vec<_>>())
+}
+
+/// What the programs change, in runs where one goes after another, each of those that differ first once.
 fn learn(stage: &Stage<'_>, before: &Tree, fault: &RaceFault) -> Result<Contested, LabError> {
-    let mut contested = Contested::default();
-    let count = fault.processes.len();
-    for first in 0..count {
+    let (count, alike) = (fault.processes.len(), alike(fault));
+    let mut contested = Contested::of(alike);
+    for first in (0..count).filter(|side| alike.before(*side).is_none()) {
         let order = (0..count).map(|side| (first + side) % count);
         let blocks = order.map(|side| Block { side, steps: None, dies: false }).collect();
         let follow = Follow::new(Schedule { blocks, signs: String::new() });

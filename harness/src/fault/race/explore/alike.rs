@@ -8,7 +8,7 @@
 use super::{MOST_SIDES, Made, Side, Sides};
 
 /// Which programs of a race are the same.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Alike {
     /// For each the one before it that is the same.
     before: [Option<Side>; MOST_SIDES],
@@ -27,6 +27,18 @@ impl Alike {
     /// The one that begins right before this one.
     pub fn before(&self, side: Side) -> Option<Side> {
         self.before.get(side).copied().flatten()
+    }
+
+    /// Those, and all that are the same as one of them.
+    pub fn with_same(&self, sides: Sides) -> Sides {
+        let first = |mut side: Side| {
+            while let Some(before) = self.before(side) {
+                side = before;
+            }
+            side
+        };
+        let firsts: Sides = sides.iter().map(first).collect();
+        (0..MOST_SIDES).filter(|side| firsts.has(first(*side))).collect()
     }
 
     /// Of those that can make a step who may, once these have begun. Nobody is kept from it for one that cannot begin itself.
@@ -77,5 +89,37 @@ impl Beginnings {
             side = before;
         }
         side
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sides<const N: usize>(sides: [Side; N]) -> Sides {
+        sides.into_iter().collect()
+    }
+
+    #[test]
+    fn of_those_that_are_the_same_the_first_begins() {
+        let alike = Alike::of(&["run", "resolve", "run", "run"]);
+        assert_eq!(
+            (0..4).map(|side| alike.before(side)).collect::<Vec<_>>(),
+            [None, None, Some(0), Some(2)]
+        );
+        let all = sides([0, 1, 2, 3]);
+        assert_eq!(alike.may_go(all, Sides::NONE), sides([0, 1]));
+        assert_eq!(alike.may_go(all, sides([0])), sides([0, 1, 2]));
+        assert_eq!(alike.may_go(sides([1, 2, 3]), sides([0, 2])), sides([1, 2, 3]));
+        // The first cannot begin, and nobody else could go on.
+        assert_eq!(alike.may_go(sides([2, 3]), Sides::NONE), sides([2, 3]));
+    }
+
+    #[test]
+    fn what_one_does_all_that_are_the_same_do() {
+        let alike = Alike::of(&["run", "resolve", "run"]);
+        assert_eq!(alike.with_same(sides([2])), sides([0, 2]));
+        assert_eq!(alike.with_same(sides([1])), sides([1]));
+        assert_eq!(alike.with_same(Sides::NONE), Sides::NONE);
     }
 }
