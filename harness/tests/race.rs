@@ -15,6 +15,8 @@ mod command;
 mod containers;
 #[path = "race/explored.rs"]
 mod explored;
+#[path = "race/locks.rs"]
+mod locks;
 #[path = "race/one_dies.rs"]
 mod one_dies;
 #[path = "race/waiting.rs"]

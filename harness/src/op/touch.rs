@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::op::{FileId, LockAction, OpKind};
+use crate::op::{FileId, OpKind};
 
 /// A thing that two programs can both see.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -16,10 +16,35 @@ pub enum Object {
     Content(FileId),
     /// The mode, the owner and the number of names of a file.
     Attributes(FileId),
-    /// The advisory locks on a file.
-    Lock(FileId),
+    /// Advisory locks on a file.
+    Lock(FileId, Locks),
     /// Whether a program still runs, by its place among those of the race.
     Life(usize),
+}
+
+/// Advisory locks that can stand in each other's way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Locks {
+    /// On the whole file, by `flock`, which does not know of the others.
+    Whole,
+    /// On these bytes, from the first to the last, by `fcntl`.
+    Bytes(u64, u64),
+}
+
+impl Locks {
+    /// All that `fcntl` can lock.
+    pub const ALL_BYTES: Locks = Locks::Bytes(0, u64::MAX);
+
+    /// One of these can be in the way of one of the others.
+    pub fn meet(self, other: Locks) -> bool {
+        match (self, other) {
+            (Locks::Whole, Locks::Whole) => true,
+            (Locks::Bytes(first, last), Locks::Bytes(other_first, other_last)) => {
+                first <= other_last && other_first <= last
+            }
+            _ => false,
+        }
+    }
 }
 
 /// What is done with an [`Object`].
@@ -27,7 +52,8 @@ pub enum Object {
 pub enum How {
     /// It is looked at.
     Look,
-    /// It is changed in a way that does not matter to others who do the same: names added to a folder.
+    /// It is changed in a way that does not matter to others who do the same: names added to a folder, shared locks taken or
+    /// let go.
     Add,
     /// It is changed.
     Change,
@@ -75,6 +101,9 @@ fn meets(one: &Access, other: &Access) -> bool {
             if one.how == How::Change =>
         {
             path.starts_with(changed)
+        }
+        (Object::Lock(file, locks), Object::Lock(other, others)) => {
+            file == other && locks.meet(*others)
         }
         (one, other) => one == other,
     }
@@ -139,7 +168,8 @@ impl Touch {
 }
 
 impl OpKind {
-    /// What an op touches, by what it says itself: of a name that goes away, not the file that it stood for.
+    /// What an op touches, by what it says itself: of a name that goes away, not the file that it stood for; and of a lock not
+    /// which bytes.
     pub fn accesses(&self) -> Vec<Access> {
         match self {
             OpKind::Create { path: Some(path), .. }
@@ -173,11 +203,8 @@ impl OpKind {
             }
             // Who looks at the times, looks at the name.
             OpKind::Utimens { path } => vec![Access::change(Object::Entry(path.clone()))],
-            OpKind::Lock { file, action: LockAction::Shared, .. } => {
-                vec![Access { object: Object::Lock(*file), how: How::Add }]
-            }
-            OpKind::Lock { file, .. } => vec![Access::change(Object::Lock(*file))],
-            OpKind::Create { path: None, .. }
+            OpKind::Lock { .. }
+            | OpKind::Create { path: None, .. }
             | OpKind::Sync { .. }
             | OpKind::SyncFolder { .. }
             | OpKind::SyncAll
@@ -221,6 +248,22 @@ mod tests {
         assert!(!moved.conflicts(&Access::look(entry("d2"))));
         // A change below is no change of the folder's own name.
         assert!(!Access::change(entry("d/s")).conflicts(&Access::look(entry("d"))));
+    }
+
+    #[test]
+    fn locks_meet_on_common_bytes() {
+        let lock = |locks| Access::change(Object::Lock(FileId(1), locks));
+        let bytes = lock(Locks::Bytes(2, 4));
+        assert!(bytes.conflicts(&lock(Locks::Bytes(4, 9))) && bytes.conflicts(&bytes));
+        assert!(bytes.conflicts(&lock(Locks::ALL_BYTES)));
+        assert!(!bytes.conflicts(&lock(Locks::Bytes(5, 9))));
+        assert!(!bytes.conflicts(&lock(Locks::Bytes(0, 1))));
+        assert!(
+            !bytes.conflicts(&lock(Locks::Whole))
+                && lock(Locks::Whole).conflicts(&lock(Locks::Whole))
+        );
+        let other = Access::change(Object::Lock(FileId(2), Locks::Bytes(2, 4)));
+        assert!(!bytes.conflicts(&other));
     }
 
     #[test]

@@ -162,6 +162,16 @@ const LOCK_COMMANDS: &[u32] = &[
     libc::F_OFD_SETLKW as u32,
 ];
 
+/// The same, and questions for locks that others have.
+const LOCK_QUESTIONS_TOO: &[u32] = &[
+    libc::F_SETLK as u32,
+    libc::F_SETLKW as u32,
+    libc::F_OFD_SETLK as u32,
+    libc::F_OFD_SETLKW as u32,
+    libc::F_GETLK as u32,
+    libc::F_OFD_GETLK as u32,
+];
+
 /// The signal that only asks whether there is somebody.
 const PROBE: &[u32] = &[0];
 
@@ -200,6 +210,14 @@ impl Call {
                 | Call::Dup2
                 | Call::Dup3
                 | Call::CloseRange
+        )
+    }
+
+    /// It takes a lock or can let one go.
+    pub(super) fn can_change_locks(self) -> bool {
+        matches!(
+            self,
+            Call::Flock | Call::Fcntl | Call::Close | Call::Dup2 | Call::Dup3 | Call::CloseRange
         )
     }
 
@@ -264,6 +282,7 @@ fn rules(detail: Detail, reads_are_told: bool) -> Vec<(u32, Check)> {
         (Detail::Overwrites, Call::Open | Call::Openat) => call.check(false),
         // Who asks whether another process lives learns something of the order.
         (Detail::Steps, Call::Kill) => Check::Always,
+        (Detail::Steps, Call::Fcntl) => Check::OneOf { argument: 1, values: LOCK_QUESTIONS_TOO },
         (Detail::Steps, call) => call.check(true),
         (_, call) if call.is_look() => Check::Never,
         _ => call.check(detail != Detail::Changes && !reads_are_told),

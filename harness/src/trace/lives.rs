@@ -91,6 +91,7 @@ impl Tracer<'_> {
         }
         self.leaving.remove(&process);
         self.world.descriptors.get_mut().forget(process);
+        self.world.locks.forget();
         if former != tid && self.inside == Some(tid) {
             self.inside = None;
         }
@@ -144,6 +145,7 @@ impl Tracer<'_> {
     pub(super) fn ended(&mut self, tid: Tid, exit: Exit) {
         // Before anything else: a parent that waits knows of the end as soon as this thread does.
         self.world.descriptors.get_mut().forget(tid);
+        self.world.locks.forget();
         let actor = self.actor(tid);
         let Some(thread) = self.forget(tid) else {
             return;

@@ -419,6 +419,7 @@ fn look_around(
         containers: options.containers,
         mains: started.iter().map(|one| one.stop.tid()).collect(),
         locked: BTreeSet::new(),
+        locks: released::Known::default(),
         told_reads,
         room: options.budget.bytes,
         fence: None,

@@ -1,7 +1,11 @@
 //! Locks that the kernel lets go with a process that was killed alone: the log tells it as if the process had done it.
 
+use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::rc::Rc;
 
+use crate::op::touch::{Access, How, Locks, Object};
 use crate::op::{FileId, LockAction, LockFamily, OpKind};
 use crate::trace::world::{Done, World};
 
@@ -22,12 +26,46 @@ pub(super) struct Lock {
 impl Lock {
     /// Who has the one keeps another from having the other.
     pub(super) fn excludes(&self, other: &Lock) -> bool {
-        let is_flock = |lock: &Lock| lock.family == LockFamily::Flock;
-        self.file == other.file
-            && is_flock(self) == is_flock(other)
-            && (self.exclusive || other.exclusive)
-            && self.range.0 <= other.range.1
-            && other.range.0 <= self.range.1
+        (self.exclusive || other.exclusive) && self.meets(other.file, other.locks())
+    }
+
+    /// It is among these, in part at least.
+    pub(super) fn meets(&self, file: FileId, locks: Locks) -> bool {
+        self.file == file && self.locks().meet(locks)
+    }
+
+    fn locks(&self) -> Locks {
+        match self.family {
+            LockFamily::Flock => Locks::Whole,
+            LockFamily::Posix | LockFamily::OpenFile => Locks::Bytes(self.range.0, self.range.1),
+        }
+    }
+
+    /// What it touches that this one goes away. Where it is shared, others who take or let go a shared one do not notice.
+    pub(super) fn goes(&self) -> Access {
+        let how = if self.exclusive { How::Change } else { How::Add };
+        Access { object: Object::Lock(self.file, self.locks()), how }
+    }
+}
+
+/// The locks of processes, as long as none of them changes.
+#[derive(Debug, Default)]
+pub(super) struct Known(RefCell<BTreeMap<i32, Rc<[Lock]>>>);
+
+impl Known {
+    /// The locks of a process.
+    pub(super) fn of(&self, world: &World, process: i32) -> Rc<[Lock]> {
+        if let Some(known) = self.0.borrow().get(&process) {
+            return known.clone();
+        }
+        let locks: Rc<[Lock]> = locks_of(world, process).into();
+        self.0.borrow_mut().insert(process, locks.clone());
+        locks
+    }
+
+    /// Some lock may be another now.
+    pub(super) fn forget(&mut self) {
+        self.0.get_mut().clear();
     }
 }
 
@@ -44,7 +82,7 @@ pub(super) fn held_by(world: &World, process: i32) -> Vec<Held> {
 
 /// The locks that a process holds, by what the kernel tells of its descriptors. One that a process has taken on an open file
 /// belongs to all who have that file open by inheritance, but for those of the whole process.
-pub(super) fn locks_of(world: &World, process: i32) -> Vec<Lock> {
+fn locks_of(world: &World, process: i32) -> Vec<Lock> {
     let folder = PathBuf::from(format!("/proc/{process}/fdinfo"));
     let mut held = Vec::new();
     for entry in std::fs::read_dir(&folder).into_iter().flatten().flatten() {

@@ -6,14 +6,13 @@
 
 use std::path::PathBuf;
 
-use crate::op::LockFamily;
 use crate::op::touch::{Access, How, Object, Touch, Waits};
-use crate::op::{Op, OpKind};
+use crate::op::{LockAction, LockFamily, Op, OpKind};
 use crate::subject::Exit;
 use crate::sys::ptrace::{Entry, Stopped, Tid};
 use crate::trace::calls::Call;
 use crate::trace::decode::Pending;
-use crate::trace::released::{Lock, locks_of};
+use crate::trace::released::Lock;
 use crate::trace::tracer::{State, Tracer};
 use crate::trace::{blocked, line};
 
@@ -134,7 +133,7 @@ impl Tracer<'_> {
             Some(pending) if self.world.steps && !self.killed && is_step(&pending) => pending,
             decoded => return Some((stop, decoded)),
         };
-        let touch = self.touch(self.threads[&tid].process, &pending);
+        let touch = self.touch(&pending);
         let named = self.named(&touch);
         let intent = Intent { touch, text: text(&pending, entry), named };
         let wants = pending.without_wait.as_ref().and_then(|lock| lock.wants);
@@ -160,7 +159,7 @@ impl Tracer<'_> {
         if accesses.is_empty() {
             return Some(stop);
         }
-        let waits = self.waits(process, &accesses);
+        let waits = lets_go(&accesses);
         let touch = Touch::new(accesses, waits);
         let named = self.named(&touch);
         let intent = Intent { touch, text: "exit".to_owned(), named };
@@ -201,7 +200,7 @@ impl Tracer<'_> {
                 Object::Listing(path) => (Part::Listing, path.clone()),
                 Object::Content(file) => (Part::Content, self.world.path(*file)),
                 Object::Attributes(file) => (Part::Attributes, self.world.path(*file)),
-                Object::Lock(file) => (Part::Other, self.world.path(*file)),
+                Object::Lock(file, _) => (Part::Other, self.world.path(*file)),
                 Object::Life(_) => (Part::Other, PathBuf::new()),
             };
             Named { part, path, changed: access.how != How::Look }
@@ -234,9 +233,8 @@ impl Tracer<'_> {
     }
 
     /// What a call touches: what it says itself, and the files that lose or get a name by it.
-    fn touch(&self, process: i32, pending: &Pending) -> Touch {
+    fn touch(&self, pending: &Pending) -> Touch {
         let mut accesses = pending.touches.clone();
-        let mut waits = Waits::Never;
         if let Some(kind) = &pending.preview {
             accesses.extend(kind.accesses());
             let names = &self.world.names;
@@ -252,26 +250,12 @@ impl Tracer<'_> {
                 accesses.retain(|access| !matches!(access.object, Object::Content(_)));
             }
         }
-        if pending.without_wait.is_some() {
-            waits = Waits::ForLock;
-        } else if accesses.iter().any(|access| matches!(access.object, Object::Lock(_))) {
-            waits = match &pending.preview {
-                Some(OpKind::Lock { action, .. }) if *action != crate::op::LockAction::Unlock => {
-                    Waits::Never
-                }
-                _ => self.waits(process, &accesses),
-            };
-        }
+        let waits = match &pending.preview {
+            _ if pending.without_wait.is_some() => Waits::ForLock,
+            Some(OpKind::Lock { action, .. }) if *action != LockAction::Unlock => Waits::Never,
+            _ => lets_go(&accesses),
+        };
         Touch::new(accesses, waits)
-    }
-
-    /// Whether the process holds one of the locks that a step would let go.
-    fn waits(&self, process: i32, accesses: &[Access]) -> Waits {
-        let touched =
-            |lock: &Lock| accesses.iter().any(|access| access.object == Object::Lock(lock.file));
-        let holds =
-            !self.world.locked.is_empty() && locks_of(&self.world, process).iter().any(touched);
-        if holds { Waits::LetsGo } else { Waits::Never }
     }
 
     /// Lets the next step be made where all programs stand; returns whether one has to look again before there is news.
@@ -341,7 +325,7 @@ impl Tracer<'_> {
             .collect();
         others.dedup();
         let excludes = |lock: &Lock| lock.excludes(wanted);
-        let holds = |process: i32| locks_of(&self.world, process).iter().any(excludes);
+        let holds = |process: i32| self.world.locks.of(&self.world, process).iter().any(excludes);
         others.into_iter().find(|(_, process)| holds(*process)).map(|(program, _)| program)
     }
 
@@ -465,6 +449,13 @@ impl Tracer<'_> {
     }
 }
 
+/// Whether a step that takes no lock lets one go.
+fn lets_go(accesses: &[Access]) -> Waits {
+    let goes =
+        |access: &Access| matches!(access.object, Object::Lock(..)) && access.how != How::Look;
+    if accesses.iter().any(goes) { Waits::LetsGo } else { Waits::Never }
+}
+
 /// A step in words.
 fn text(pending: &Pending, entry: &Entry) -> String {
     let path = |path: &Option<std::path::PathBuf>| match path {
@@ -490,6 +481,7 @@ fn text(pending: &Pending, entry: &Entry) -> String {
                 Call::Access | Call::Faccessat | Call::Faccessat2 => "access",
                 Call::Readlink | Call::Readlinkat => "readlink",
                 Call::Getdents | Call::Getdents64 => "list",
+                Call::Fcntl => "getlk",
                 Call::Kill => return format!("is process {} alive?", entry.args[0] as i32),
                 call => call.name(),
             };

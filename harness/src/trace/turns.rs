@@ -222,6 +222,9 @@ impl Tracer<'_> {
         if matches!(pending.call, Call::Execve | Call::Execveat) {
             self.leaving.remove(&self.threads[&tid].process);
         }
+        if pending.call.can_change_locks() {
+            self.world.locks.forget();
+        }
         let call = pending.call.name();
         let done = pending.finish(tid, result, &mut self.world);
         if let Some(stacks) = &mut self.stacks

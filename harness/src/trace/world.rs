@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use nix::sys::stat::FileStat;
 
-use crate::op::touch::{Access, Object};
+use crate::op::touch::Access;
 use crate::op::{FileId, OpKind, Stream, What};
 use crate::recording::Spool;
 use crate::trace::budget::Disk;
@@ -15,6 +15,7 @@ use crate::trace::elsewhere::Fence;
 use crate::trace::mapping::Mappings;
 use crate::trace::names::{Inode, Names};
 use crate::trace::reads::Reads;
+use crate::trace::released::{Known, Lock};
 use crate::trace::resolve::{Descriptor, View, descriptor, inode, kind, stat_fd};
 use crate::tree::Top;
 use crate::watched::Watched;
@@ -66,6 +67,8 @@ pub(super) struct World {
     pub(super) mains: Vec<i32>,
     /// Files on which a process has taken a lock, with the process; it may have let it go since.
     pub(super) locked: BTreeSet<(FileId, i32)>,
+    /// The locks of those whose locks were asked for.
+    pub(super) locks: Known,
     /// Tells of them, where stops do not.
     pub(super) told_reads: Option<Reads>,
     /// So many more written bytes the log may keep.
@@ -111,10 +114,20 @@ impl World {
         Some((file, descriptor(tid, fd)?))
     }
 
-    /// The locks that a process may let go, of those on such files.
+    /// What it touches that a process lets go its locks, those on such files.
     pub(super) fn lets_go(&self, process: i32, of: impl Fn(FileId) -> bool) -> Vec<Access> {
-        let mine = self.locked.iter().filter(|(file, owner)| *owner == process && of(*file));
-        mine.map(|(file, _)| Access::change(Object::Lock(*file))).collect()
+        let mine: Vec<FileId> = self
+            .locked
+            .iter()
+            .filter(|(_, owner)| *owner == process)
+            .map(|(file, _)| *file)
+            .collect();
+        if !mine.iter().any(|file| of(*file)) {
+            return Vec::new();
+        }
+        let held = self.locks.of(self, process);
+        let goes = held.iter().filter(|lock| mine.contains(&lock.file) && of(lock.file));
+        goes.map(Lock::goes).collect()
     }
 
     /// The path by which a file is known.

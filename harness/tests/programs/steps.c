@@ -1,5 +1,7 @@
 /* Does what its arguments say, one after another, on the files of the current folder:
  *   flock:L   takes the lock and waits for it        try:L    takes it, or ends with 75
+ *   lock:w0-9 takes a lock on these bytes of `k`, or ends with 75: w an exclusive one, r a shared one; u lets go;
+ *             a tries for a shared one and prints whether another is in the way; q asks for that
  *   excl:L    makes the file, sleeps and tries again mkdir:L  makes the folder, and tries again
  *   must:L    makes the folder, or ends with 75      rm:L     removes the file or the folder
  *   count     adds one to the number in `s`, by a temporary file of its own
@@ -37,6 +39,24 @@ static void replace(const char *word) {
     close(to);
     if (rename(temporary, "s") != 0)
         exit(9);
+}
+
+static void lock(const char *what) {
+    static int file = -1;
+    int first = 0, last = 0;
+    sscanf(what + 1, "%d-%d", &first, &last);
+    if (file < 0)
+        file = OK(open("k", O_RDWR));
+    struct flock bytes = {.l_whence = SEEK_SET, .l_start = first, .l_len = last - first + 1};
+    bytes.l_type = *what == 'w' ? F_WRLCK : *what == 'u' ? F_UNLCK : F_RDLCK;
+    if (*what == 'q') {
+        OK(fcntl(file, F_GETLK, &bytes));
+        puts(bytes.l_type == F_UNLCK ? "free" : "locked");
+    } else if (fcntl(file, F_SETLK, &bytes) != 0) {
+        if (*what != 'a')
+            exit(75);
+        puts("locked");
+    }
 }
 
 static void own(const char *lock, int may_be_mine) {
@@ -84,6 +104,8 @@ static void step(const char *word) {
     } else if (strncmp(word, "try:", 4) == 0) {
         if (flock(OK(open(of, O_WRONLY | O_CREAT, 0644)), LOCK_EX | LOCK_NB) != 0)
             exit(75);
+    } else if (strncmp(word, "lock:", 5) == 0) {
+        lock(of);
     } else if (strncmp(word, "excl:", 5) == 0) {
         while (open(of, O_WRONLY | O_CREAT | O_EXCL, 0644) < 0)
             sleep(60);

@@ -132,11 +132,25 @@ fn a_budget_is_kept_and_told() {
     assert!(notes.contains("1 schedule by chance from seed 7"), "{notes}");
 }
 
+/// Whoever goes first: the other does the same in its place. Where the commands are not the same, nobody knows that.
+#[test]
+fn programs_with_one_command_are_not_exchanged() {
+    let once = Race::twice(COUNTS).unbounded().run();
+    let both = Race::of(&[COUNTS, "steps say: count"]).unbounded().run();
+    let told = |found: &Found| found.0.notes.join("\n").contains("`a`, `b` run one command");
+    assert_eq!((told(&once), told(&both)), (true, false), "{:?}", once.0.notes);
+    let fewer = once.cases().len() < both.cases().len();
+    assert!(fewer, "{} and {}", once.cases().len(), both.cases().len());
+    for found in [once, both] {
+        found.is_only(&[Word::Serial, Word::Lost]);
+    }
+}
+
 /// Of two orders one was tried, and one of the two is drawn.
 #[test]
 fn an_order_that_is_drawn_again_is_one_case() {
     let cases = |seed| {
-        let race = Race::twice(COUNTS).with(|fault| {
+        let race = Race::of(&[COUNTS, "steps say: count"]).with(|fault| {
             (fault.preemptions, fault.schedules, fault.seed) = (Some(0), 1, seed);
         });
         race.run().cases().len()

@@ -483,7 +483,7 @@ impl Director for Steer {
 
 /// What reading and taking locks does: a program that waits for another does no more.
 fn only_looks_or_locks(touch: &Touch) -> bool {
-    let is_lock = |access: &Access| matches!(access.object, Object::Lock(_));
+    let is_lock = |access: &Access| matches!(access.object, Object::Lock(..));
     touch.accesses().iter().all(|access| access.how == How::Look || is_lock(access))
 }
 

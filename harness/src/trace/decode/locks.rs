@@ -1,6 +1,7 @@
 //! Advisory locks.
 
-use crate::op::{LockAction, LockFamily, OpKind};
+use crate::op::touch::{Access, How, Locks, Object};
+use crate::op::{FileId, LockAction, LockFamily, OpKind};
 use crate::sys::memory;
 use crate::trace::calls::Call;
 use crate::trace::decode::{Ask, Pending, WithoutWait};
@@ -16,6 +17,9 @@ struct Request {
 
 /// `flock`, and `fcntl` with a lock command.
 pub(super) fn decode(ask: &Ask<'_>) -> Option<Pending> {
+    if ask.call == Call::Fcntl && [libc::F_GETLK, libc::F_OFD_GETLK].contains(&ask.int(1)) {
+        return question(ask);
+    }
     let request = if ask.call == Call::Flock { flock(ask.int(1))? } else { record_lock(ask)? };
     if request.family != LockFamily::Posix
         && let Some(stat) = stat_fd(ask.tid, ask.int(0))
@@ -30,8 +34,10 @@ pub(super) fn decode(ask: &Ask<'_>) -> Option<Pending> {
     let path = ask.world.path(file);
     let kind =
         OpKind::Lock { file, path: path.clone(), family: request.family, action: request.action };
+    let touches = ask.world.steps.then(|| touches(ask, file, &request)).unwrap_or_default();
     let pending =
-        Pending::op(ask, Some(path), Some(kind.clone()), move |_, _| vec![Done::Op(kind)]);
+        Pending::op(ask, Some(path), Some(kind.clone()), move |_, _| vec![Done::Op(kind)])
+            .touching(touches);
     if request.waits && ask.world.steps {
         // Tried, and tried again when somebody has let it go: then who waits for whom is known.
         let value = match ask.call {
@@ -49,6 +55,36 @@ pub(super) fn decode(ask: &Ask<'_>) -> Option<Pending> {
         return Some(Pending { without_wait: Some(without_wait), ..pending });
     }
     Some(Pending { alone: !request.waits, may_wait: request.waits, ..pending })
+}
+
+/// Who asks for a lock that another has sees whether there is one.
+fn question(ask: &Ask<'_>) -> Option<Pending> {
+    let file = ask.world.file_at(ask.tid, ask.int(0))?;
+    let look = Access::look(Object::Lock(file, locks(ask)));
+    let pending = Pending::event(ask, |_, _| Vec::new());
+    Some(Pending { path: Some(ask.world.path(file)), ..pending }.touching([look]))
+}
+
+/// What a call touches that takes or lets go a lock. What one has oneself counts: a shared one in the place of an exclusive
+/// one lets others in, and who lets go a shared one keeps nobody out who wants one like it.
+fn touches(ask: &Ask<'_>, file: FileId, request: &Request) -> Option<Access> {
+    let locks = locks(ask);
+    let held = ask.world.locks.of(ask.world, ask.process);
+    let mut own = held.iter().filter(|lock| lock.meets(file, locks));
+    let how = match request.action {
+        LockAction::Unlock if own.clone().next().is_none() => return None,
+        LockAction::Shared | LockAction::Unlock if own.all(|lock| !lock.exclusive) => How::Add,
+        _ => How::Change,
+    };
+    Some(Access { object: Object::Lock(file, locks), how })
+}
+
+fn locks(ask: &Ask<'_>) -> Locks {
+    match range(ask) {
+        _ if ask.call == Call::Flock => Locks::Whole,
+        Some((first, last)) => Locks::Bytes(first, last),
+        None => Locks::ALL_BYTES,
+    }
 }
 
 /// The first and the last byte of a lock, where they are told from the beginning of the file.

@@ -114,7 +114,7 @@ impl Hash for Looks<'_> {
                     Object::Listing(path) => (1, shape(path)),
                     Object::Content(_) => (2, String::new()),
                     Object::Attributes(_) => (3, String::new()),
-                    Object::Lock(_) => (4, String::new()),
+                    Object::Lock(_, locks) => (4, format!("{locks:?}")),
                     Object::Life(side) => (5, side.to_string()),
                 };
                 (kind, name, access.how as u8)

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::op::FileId;
-use crate::op::touch::{Access, Object, Waits};
+use crate::op::touch::{Access, Locks, Object, Waits};
 
 /// A step of a small program with one register.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,7 +47,7 @@ impl System {
 
     fn touch(&self, world: &World, side: Side) -> Option<Touch> {
         let content = |variable| Object::Content(FileId(variable));
-        let lock = |lock| Access::change(Object::Lock(FileId(lock)));
+        let lock = |lock| Access::change(Object::Lock(FileId(lock), Locks::Whole));
         Some(match *self.0[side].get(world.at[side])? {
             Step::Read(variable) => Touch::new(vec![Access::look(content(variable))], Waits::Never),
             Step::Write(variable, _) => {
