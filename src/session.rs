@@ -158,6 +158,20 @@ impl Session<'_> {
         if self.checkpoint(self.store.read()?.as_ref()).queue.is_empty() {
             return Ok(Outcome::Empty);
         }
+        self.claim_and_work(trace)
+    }
+
+    /// As [`run`](Self::run), where the caller has just seen that there is work: nothing is looked at before a question is claimed.
+    ///
+    /// # Errors
+    ///
+    /// [`SessionError`].
+    pub fn run_at_once(&self, trace: &mut Trace) -> Result<Outcome, SessionError> {
+        start(trace);
+        self.claim_and_work(trace)
+    }
+
+    fn claim_and_work(&self, trace: &mut Trace) -> Result<Outcome, SessionError> {
         let terms =
             Terms { fresh: self.questions, lease: self.limits.call.saturating_add(LEASE_MARGIN) };
         // It may have become empty since.

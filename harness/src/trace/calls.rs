@@ -113,6 +113,14 @@ calls! {
     Fstat = libc::SYS_fstat, "fstat";
     Newfstatat = arch::NEWFSTATAT, "newfstatat";
     Statx = libc::SYS_statx, "statx";
+    Getxattr = libc::SYS_getxattr, "getxattr";
+    Lgetxattr = libc::SYS_lgetxattr, "lgetxattr";
+    Fgetxattr = libc::SYS_fgetxattr, "fgetxattr";
+    Getxattrat = 464, "getxattrat";
+    Listxattr = libc::SYS_listxattr, "listxattr";
+    Llistxattr = libc::SYS_llistxattr, "llistxattr";
+    Flistxattr = libc::SYS_flistxattr, "flistxattr";
+    Listxattrat = 465, "listxattrat";
     Readlink = arch::READLINK, "readlink";
     Readlinkat = libc::SYS_readlinkat, "readlinkat";
     Getdents = arch::GETDENTS, "getdents";
@@ -230,6 +238,14 @@ impl Call {
                 | Call::Fstat
                 | Call::Newfstatat
                 | Call::Statx
+                | Call::Getxattr
+                | Call::Lgetxattr
+                | Call::Fgetxattr
+                | Call::Getxattrat
+                | Call::Listxattr
+                | Call::Llistxattr
+                | Call::Flistxattr
+                | Call::Listxattrat
                 | Call::Readlink
                 | Call::Readlinkat
                 | Call::Getdents

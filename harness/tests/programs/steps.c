@@ -7,6 +7,7 @@
  *   count     adds one to the number in `s`, by a temporary file of its own
  *   shared    the same, by a temporary file that others use too
  *   inplace   the same, in the file itself           say:W    prints the word
+ *   label:W   sets an attribute of `s`, or ends with 9 where the disk has none; labels prints it
  *   put:W     puts the word in `s`, by a temporary file of its own
  *   pid       prints the process id, and that of the parent
  *   owns:L    makes a link to its process id; one whose owner does not live is removed, and it tries again
@@ -117,6 +118,12 @@ static void step(const char *word) {
             exit(75);
     } else if (strncmp(word, "rm:", 3) == 0) {
         OK(remove(of));
+    } else if (strncmp(word, "label:", 6) == 0) {
+        if (setxattr("s", "user.label", of, strlen(of), 0) != 0)
+            exit(9);
+    } else if (strcmp(word, "labels") == 0) {
+        char label[32] = "";
+        puts(getxattr("s", "user.label", label, sizeof label - 1) < 0 ? "none" : label);
     } else if (strncmp(word, "say:", 4) == 0) {
         puts(of);
     } else if (strncmp(word, "put:", 4) == 0) {

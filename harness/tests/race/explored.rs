@@ -73,6 +73,19 @@ fn a_fixed_temporary_name_is_found_out() {
     assert!(found.words().contains(&Word::Torn), "{}", found.told());
 }
 
+/// One after another nobody sees the first of the two.
+#[test]
+fn who_looks_at_an_attribute_makes_a_step() {
+    let race = Race::of(&["steps label:a label:b", "steps labels"]).unbounded();
+    match race_alone(&race.scenario(), &Settings::default(), None) {
+        Ok(found) => Found(found).is_only(&[Word::Serial, Word::Diverged]),
+        Err(error) if error.to_string().contains("exit code 9") => {
+            eprintln!("skipped: this disk has no extended attributes");
+        }
+        Err(error) => panic!("{error}"),
+    }
+}
+
 /// The files alone would be right: that both say they made it is not.
 #[test]
 fn what_is_printed_counts() {

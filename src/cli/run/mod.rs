@@ -94,7 +94,7 @@ fn work(
     trace: &mut Trace,
     on_session: &mut dyn FnMut(&Worked),
 ) -> Result<End, CliError> {
-    for _ in 0..planned {
+    for number in 0..planned {
         if let Some(stopped) = place.stop.read()? {
             return Ok(End::Stopped(stopped));
         }
@@ -102,7 +102,8 @@ fn work(
             return Ok(End::Seconds);
         };
         session.limits = limits;
-        let outcome = session.run(trace);
+        // That there is work for the first was just seen.
+        let outcome = if number == 0 { session.run_at_once(trace) } else { session.run(trace) };
         place.warn_of_log();
         let outcome =
             outcome.map_err(|source| CliError::Session { path: place.path.clone(), source })?;

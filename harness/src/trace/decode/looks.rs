@@ -8,20 +8,35 @@ use crate::trace::decode::{Ask, Pending};
 use crate::trace::numbers;
 use crate::trace::resolve::{kind, stat_fd};
 
-/// `stat` and its relatives, `access` where the path is no mark, `readlink`, listing a folder, seeking by a file's size, and asking whether a process lives.
+/// `stat` and its relatives, extended attributes, `access` where the path is no mark, `readlink`, listing a folder, seeking by a file's size, and asking whether a process lives.
 pub(super) fn decode(ask: &Ask<'_>) -> Option<Pending> {
     match ask.call {
         Call::Getdents | Call::Getdents64 => listing(ask),
         Call::Lseek => by_descriptor(ask, |file| vec![Access::look(Object::Content(file))]),
         Call::Fstat => by_descriptor(ask, of_file),
+        Call::Fgetxattr | Call::Flistxattr => by_descriptor(ask, attributes_of),
+        Call::Getxattr | Call::Listxattr => {
+            by_path(ask, attributes::plain_path(ask, true), attributes_of)
+        }
+        Call::Lgetxattr | Call::Llistxattr => {
+            by_path(ask, attributes::plain_path(ask, false), attributes_of)
+        }
+        Call::Getxattrat | Call::Listxattrat => {
+            by_path(ask, attributes::path_or_descriptor(ask, ask.int(2)), attributes_of)
+        }
         Call::Kill => probe(ask),
-        _ => by_path(ask),
+        _ => by_path(ask, place(ask), of_file),
     }
 }
 
 /// All that `stat` tells of a file.
 fn of_file(file: FileId) -> Vec<Access> {
     vec![Access::look(Object::Content(file)), Access::look(Object::Attributes(file))]
+}
+
+/// What it tells of a file that is not in its bytes.
+fn attributes_of(file: FileId) -> Vec<Access> {
+    vec![Access::look(Object::Attributes(file))]
 }
 
 fn look(ask: &Ask<'_>, path: std::path::PathBuf, accesses: Vec<Access>) -> Pending {
@@ -34,8 +49,9 @@ fn by_descriptor(ask: &Ask<'_>, accesses: impl Fn(FileId) -> Vec<Access>) -> Opt
     Some(look(ask, ask.world.path(file), accesses(file)))
 }
 
-fn by_path(ask: &Ask<'_>) -> Option<Pending> {
-    let at = match ask.call {
+/// What a relative of `stat` looks at.
+fn place(ask: &Ask<'_>) -> At {
+    match ask.call {
         Call::Stat | Call::Access => attributes::plain_path(ask, true),
         Call::Lstat | Call::Readlink => attributes::plain_path(ask, false),
         Call::Statx => attributes::path_or_descriptor(ask, ask.int(2)),
@@ -43,10 +59,13 @@ fn by_path(ask: &Ask<'_>) -> Option<Pending> {
         // `faccessat` has no flags; the argument is whatever was in the register.
         Call::Faccessat => At::Path { folder: ask.int(0), path: ask.args[1], follow: true },
         _ => attributes::path_or_descriptor(ask, ask.int(3)),
-    };
+    }
+}
+
+fn by_path(ask: &Ask<'_>, at: At, accesses: impl Fn(FileId) -> Vec<Access>) -> Option<Pending> {
     let by_name = matches!(at, At::Path { .. });
     let object = attributes::object(ask, at)?;
-    let mut accesses = object.file.map(of_file).unwrap_or_default();
+    let mut accesses = object.file.map(accesses).unwrap_or_default();
     if by_name || accesses.is_empty() {
         accesses.push(Access::look(Object::Entry(object.path.clone())));
     }
