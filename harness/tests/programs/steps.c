@@ -7,6 +7,7 @@
  *   count     adds one to the number in `s`, by a temporary file of its own
  *   shared    the same, by a temporary file that others use too
  *   inplace   the same, in the file itself           say:W    prints the word
+ *   looks:N   looks at `s` so often
  *   label:W   sets an attribute of `s`, or ends with 9 where the disk has none; labels prints it
  *   put:W     puts the word in `s`, by a temporary file of its own
  *   pid       prints the process id, and that of the parent
@@ -118,6 +119,10 @@ static void step(const char *word) {
             exit(75);
     } else if (strncmp(word, "rm:", 3) == 0) {
         OK(remove(of));
+    } else if (strncmp(word, "looks:", 6) == 0) {
+        struct stat found;
+        for (int left = atoi(of); left > 0; left--)
+            OK(stat("s", &found));
     } else if (strncmp(word, "label:", 6) == 0) {
         if (setxattr("s", "user.label", of, strlen(of), 0) != 0)
             exit(9);

@@ -10,6 +10,16 @@ fn a_retry_loop_lets_others_go_on() {
     race.run().is_only(&[Word::Serial]);
 }
 
+/// What looks like waiting is what it does alone as well: nobody else has to go on for it.
+#[test]
+fn who_often_looks_is_in_no_circle() {
+    let race = Race::of(&["steps looks:300 count", "steps count looks:200"]);
+    let found = race.with(|fault| fault.preemptions = Some(0)).run();
+    let ids: Vec<&str> = found.cases().iter().map(|case| case.id.as_str()).collect();
+    assert_eq!(ids, ["race:a.b", "race:b.a"], "{}", found.told());
+    found.is_only(&[Word::Serial]);
+}
+
 #[test]
 fn locks_in_two_orders_are_a_deadlock() {
     let found = Race::of(&["steps flock:k flock:l count", "steps flock:l flock:k count"]).run();

@@ -11,7 +11,8 @@ use crate::judge::shape;
 use crate::op::touch::{Access, How, Object, Touch};
 use crate::trace::{Director, Intent, Named, Part, Stand, Stepped, Turn};
 
-/// A failing call that is made so often with the same answer, while nobody else changes anything, is a retry loop.
+/// A failing call that is made so often with the same answer, while nobody else changes anything, and more often than alone, is a
+/// retry loop.
 const FAILURES_IN_A_CIRCLE: u32 = 3;
 /// The same for one that succeeds, such as looking at a file's time.
 const LOOKS_IN_A_CIRCLE: u32 = 16;
@@ -73,11 +74,16 @@ pub enum Ending {
 /// A part of a file or folder, by a name in which numbers do not count.
 type Name = (Part, String);
 
+/// A step in words in which numbers do not count, and what the call returned.
+type Attempt = (String, i64);
+
 /// What the programs of a run changed and looked at, by name.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Touched {
     changed: BTreeMap<Name, Sides>,
     looked: BTreeMap<Name, Sides>,
+    /// How often one program made the same step at most, while nobody else changed anything.
+    repeated: BTreeMap<Attempt, u32>,
 }
 
 /// What one program changes and another looks at, by name: whoever only looks at anything else need not be held.
@@ -86,6 +92,8 @@ pub struct Contested {
     names: BTreeSet<Name>,
     known: Touched,
     alike: Alike,
+    /// How often a program makes the same step where it waits for nobody, once that is known: before, nobody is in a circle.
+    usual: Option<BTreeMap<Attempt, u32>>,
 }
 
 impl Touched {
@@ -97,6 +105,18 @@ impl Touched {
                 self.looked.entry((Part::Entry, shape(folder))).or_default().insert(side);
             }
         }
+    }
+}
+
+fn attempt(text: &str, result: i64) -> Attempt {
+    (shape(Path::new(text)), result)
+}
+
+/// The greater of both for each.
+fn join_most(known: &mut BTreeMap<Attempt, u32>, new: &BTreeMap<Attempt, u32>) {
+    for (attempt, times) in new {
+        let most = known.entry(attempt.clone()).or_default();
+        *most = (*most).max(*times);
     }
 }
 
@@ -113,6 +133,7 @@ impl Touched {
             new.iter()
                 .for_each(|(name, sides)| known.entry(name.clone()).or_default().join(*sides));
         }
+        join_most(&mut self.repeated, &other.repeated);
     }
 }
 
@@ -120,6 +141,12 @@ impl Contested {
     /// Nothing is known yet of programs of which those are the same: what one of these does, another could do in its place.
     pub fn of(alike: Alike) -> Contested {
         Contested { alike, ..Contested::default() }
+    }
+
+    /// Takes in what a run touched in which the programs went one after another: what one repeats there is no waiting for another.
+    pub fn learn_alone(&mut self, run: &Touched) {
+        join_most(self.usual.get_or_insert_default(), &run.repeated);
+        self.learn(run);
     }
 
     /// Takes in what a run touched; `false` where nothing more is contested by that.
@@ -257,13 +284,18 @@ impl Steer {
     /// It makes the same steps over and over, and nothing changes meanwhile.
     fn is_in_circle(&self, side: Side, text: &str) -> bool {
         let program = &self.programs[side];
+        let Some(usual) = &self.contested.usual else { return false };
         program.repeated.iter().any(|((known, result), times)| {
+            if known != text {
+                return false;
+            }
+            let alone = usual.get(&attempt(text, *result)).copied().unwrap_or(0);
             let most = match (*result < 0, program.slept) {
                 (true, true) => 1,
                 (true, false) => FAILURES_IN_A_CIRCLE,
                 (false, _) => LOOKS_IN_A_CIRCLE,
             };
-            known == text && *times >= most
+            *times >= alone + most
         })
     }
 
@@ -463,7 +495,11 @@ impl Director for Steer {
                     walk.correct(touch.clone());
                 }
                 if counts {
-                    *self.programs[side].repeated.entry((text, *result)).or_default() += 1;
+                    let attempt = attempt(&text, *result);
+                    let times = self.programs[side].repeated.entry((text, *result)).or_default();
+                    *times += 1;
+                    let most = self.touched.repeated.entry(attempt).or_default();
+                    *most = (*most).max(*times);
                 }
                 let others = self.programs.iter_mut().enumerate();
                 for (_, program) in others.filter(|(other, _)| *other != side && touch.changes()) {

@@ -123,18 +123,26 @@ fn alike(fault: &RaceFault) -> Alike {
     Alike::of(&fault.processes.iter().map(|(_, command)| command).collect::<Vec<_>>())
 }
 
-/// What the programs change, in runs where one goes after another, each of those that differ first once.
+/// What the programs change and look at, in runs where one goes after another, each of those that differ first once; and then,
+/// held where they are held in a race, how often they do the same.
 fn learn(stage: &Stage<'_>, before: &Tree, fault: &RaceFault) -> Result<Contested, LabError> {
     let (count, alike) = (fault.processes.len(), alike(fault));
-    let mut contested = Contested::of(alike);
-    for first in (0..count).filter(|side| alike.before(*side).is_none()) {
+    let firsts = || (0..count).filter(|side| alike.before(*side).is_none());
+    let run = |first: Side, contested: &Contested| {
         let order = (0..count).map(|side| (first + side) % count);
         let blocks = order.map(|side| Block { side, steps: None, dies: false }).collect();
         let follow = Follow::new(Schedule { blocks, signs: String::new() });
-        let nothing = Contested::default();
-        let ran = outcome::run(stage, before, fault, Guide::Follow(follow), &nothing)?;
-        contested.learn(&ran.touched);
+        outcome::run(stage, before, fault, Guide::Follow(follow), contested)
+    };
+    let mut contested = Contested::of(alike);
+    for first in firsts() {
+        contested.learn(&run(first, &Contested::default())?.touched);
     }
+    let mut alone = Vec::new();
+    for first in firsts() {
+        alone.push(run(first, &contested)?.touched);
+    }
+    alone.iter().for_each(|run| contested.learn_alone(run));
     Ok(contested)
 }
 
