@@ -164,8 +164,8 @@ impl Program {
                 }
             }
             Part::Race => {
-                line(self.race("two-sessions", "preemptions = 1\nschedules = 50"));
-                line(self.race("one-dies", "preemptions = 0\nkill-one = true\nschedules = 50"));
+                line(self.race("two-sessions", "preemptions = 1\nschedules = 30"));
+                line(self.race("one-dies", "preemptions = 0\nkill-one = true\nschedules = 30"));
             }
         }
         text

@@ -244,7 +244,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(config(800))]
+    #![proptest_config(config(250))]
 
     /// Of orders that differ in who of those is who, one was run.
     #[test]
