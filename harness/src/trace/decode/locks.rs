@@ -34,7 +34,7 @@ pub(super) fn decode(ask: &Ask<'_>) -> Option<Pending> {
     let path = ask.world.path(file);
     let kind =
         OpKind::Lock { file, path: path.clone(), family: request.family, action: request.action };
-    let touches = ask.world.steps.then(|| touches(ask, file, &request)).unwrap_or_default();
+    let touches = if ask.world.steps { touches(ask, file, &request) } else { None };
     let pending =
         Pending::op(ask, Some(path), Some(kind.clone()), move |_, _| vec![Done::Op(kind)])
             .touching(touches);
