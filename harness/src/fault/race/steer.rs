@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::Path;
 
-use super::explore::{Alike, Choice, Moment, Side, Sides, Walk};
+use super::explore::{Choice, Moment, Side, Sides, Walk};
 use super::random::Priorities;
 use super::schedule::{Block, Schedule, Taken, letter, sign};
 use crate::judge::shape;
@@ -91,7 +91,6 @@ pub struct Touched {
 pub struct Contested {
     names: BTreeSet<Name>,
     known: Touched,
-    alike: Alike,
     /// How often a program makes the same step where it waits for nobody, once that is known: before, nobody is in a circle.
     usual: Option<BTreeMap<Attempt, u32>>,
 }
@@ -138,11 +137,6 @@ impl Touched {
 }
 
 impl Contested {
-    /// Nothing is known yet of programs of which those are the same: what one of these does, another could do in its place.
-    pub fn of(alike: Alike) -> Contested {
-        Contested { alike, ..Contested::default() }
-    }
-
     /// Takes in what a run touched in which the programs went one after another: what one repeats there is no waiting for another.
     pub fn learn_alone(&mut self, run: &Touched) {
         join_most(self.usual.get_or_insert_default(), &run.repeated);
@@ -155,7 +149,6 @@ impl Contested {
         self.known.join(run);
         for (name, changed) in &self.known.changed {
             let looked = self.known.looked.get(name).copied().unwrap_or_default();
-            let (changed, looked) = (self.alike.with_same(*changed), self.alike.with_same(looked));
             // Somebody else looks at it than the one who changes it.
             if changed.iter().any(|side| !looked.but(Sides::one(side)).is_empty()) {
                 self.names.insert(name.clone());

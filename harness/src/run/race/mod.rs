@@ -134,7 +134,7 @@ fn learn(stage: &Stage<'_>, before: &Tree, fault: &RaceFault) -> Result<Conteste
         let follow = Follow::new(Schedule { blocks, signs: String::new() });
         outcome::run(stage, before, fault, Guide::Follow(follow), contested)
     };
-    let mut contested = Contested::of(alike);
+    let mut contested = Contested::default();
     for first in firsts() {
         contested.learn(&run(first, &Contested::default())?.touched);
     }

@@ -29,18 +29,6 @@ impl Alike {
         self.before.get(side).copied().flatten()
     }
 
-    /// Those, and all that are the same as one of them.
-    pub fn with_same(&self, sides: Sides) -> Sides {
-        let first = |mut side: Side| {
-            while let Some(before) = self.before(side) {
-                side = before;
-            }
-            side
-        };
-        let firsts: Sides = sides.iter().map(first).collect();
-        (0..MOST_SIDES).filter(|side| firsts.has(first(*side))).collect()
-    }
-
     /// Of those that can make a step who may, once these have begun. Nobody is kept from it for one that cannot begin itself.
     pub(super) fn may_go(&self, enabled: Sides, begun: Sides) -> Sides {
         let waits = |side: Side| self.before(side).is_some_and(|before| !begun.has(before));
@@ -113,13 +101,5 @@ mod tests {
         assert_eq!(alike.may_go(sides([1, 2, 3]), sides([0, 2])), sides([1, 2, 3]));
         // The first cannot begin, and nobody else could go on.
         assert_eq!(alike.may_go(sides([2, 3]), Sides::NONE), sides([2, 3]));
-    }
-
-    #[test]
-    fn what_one_does_all_that_are_the_same_do() {
-        let alike = Alike::of(&["run", "resolve", "run"]);
-        assert_eq!(alike.with_same(sides([2])), sides([0, 2]));
-        assert_eq!(alike.with_same(sides([1])), sides([1]));
-        assert_eq!(alike.with_same(Sides::NONE), Sides::NONE);
     }
 }
