@@ -4,6 +4,9 @@
 #![allow(clippy::unwrap_used)]
 
 use std::collections::BTreeSet;
+use std::fs::File;
+use std::io::Write;
+use std::path::PathBuf;
 
 use crashlab::judge::Word;
 use crashlab::run::{Case, ScenarioResult, Settings, race_alone};
@@ -78,6 +81,43 @@ impl Race {
     fn case(&self, id: &str) -> Case {
         let result = race_alone(&self.scenario(), &Settings::default(), Some(id));
         result.unwrap_or_else(|error| panic!("{error}")).faults[0].cases[0].clone()
+    }
+}
+
+/// Words that programs read with `read x < PATH`, one after another, whichever run they are of.
+struct Words {
+    path: PathBuf,
+    /// Its other end, so that nobody has to wait for that.
+    _pipe: File,
+}
+
+impl Words {
+    /// The first, and then the other over and over.
+    fn first_and_then(name: &str, first: &str, then: &str) -> Words {
+        let folder = support::program("steps").parent().unwrap().to_owned();
+        let path = folder.join(format!("{name}.{}", std::process::id()));
+        nix::unistd::mkfifo(&path, nix::sys::stat::Mode::S_IRWXU).unwrap();
+        let mut pipe = File::options().read(true).write(true).open(&path).unwrap();
+        write!(pipe, "{first}\n{}", format!("{then}\n").repeat(1000)).unwrap();
+        Words { path, _pipe: pipe }
+    }
+
+    /// What these programs come to, one run at a time: a shell reads letter by letter.
+    fn race(&self, lines: &[&str]) -> Found {
+        let lines: Vec<String> = lines
+            .iter()
+            .map(|line| line.replace("PATH", &self.path.display().to_string()))
+            .collect();
+        let mut race = Race::of(&lines.iter().map(String::as_str).collect::<Vec<_>>());
+        race.scenario.subject.time_limit = 1;
+        let settings = Settings { jobs: 1, ..Settings::default() };
+        Found(race_alone(&race.scenario(), &settings, None).unwrap())
+    }
+}
+
+impl Drop for Words {
+    fn drop(&mut self) {
+        std::fs::remove_file(&self.path).unwrap();
     }
 }
 

@@ -18,13 +18,13 @@ use crate::files::{folder_of, not_a_file};
 const LINKS_MAX: usize = 40;
 
 /// A checkpoint's file, or the place where it will be.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub(super) struct Target {
     /// With the links of its last part resolved; relative where the caller's path was, so that a program which runs in a
     /// folder stays in it.
     pub(super) path: PathBuf,
-    /// Whether there is something.
-    pub(super) exists: bool,
+    /// What the kernel says of the file; `None`: there is none.
+    pub(super) found: Option<Metadata>,
 }
 
 /// Follows `path`, which may be a link to a link, to the file itself.
@@ -43,7 +43,7 @@ pub(super) fn resolve(path: &Path) -> Result<Target, StoreError> {
             }
             Ok(found) => {
                 regular(path, &found)?;
-                return Ok(Target { path: at, exists: true });
+                return Ok(Target { path: at, found: Some(found) });
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound && links > 0 => {
                 return Err(StoreError::Unreadable {
@@ -56,7 +56,7 @@ pub(super) fn resolve(path: &Path) -> Result<Target, StoreError> {
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 free_name(path)?;
-                return Ok(Target { path: at, exists: false });
+                return Ok(Target { path: at, found: None });
             }
             Err(error) => return Err(unreadable(path, &error)),
         }

@@ -39,7 +39,7 @@ impl JsonStore {
     }
 
     fn load(&self, target: &Target) -> Result<Option<Loaded>, StoreError> {
-        if !target.exists {
+        if target.found.is_none() {
             return Ok(None);
         }
         match file::read(&self.path, &target.path)? {
@@ -145,7 +145,7 @@ impl Held<'_> {
                 remedy: "nothing was written; run again".to_owned(),
             });
         }
-        let bytes = if now.exists { file::read(self.path, &self.target)? } else { None };
+        let bytes = if now.found.is_some() { file::read(self.path, &self.target)? } else { None };
         match (&self.loaded, bytes) {
             (None, None) => Ok(()),
             (None, Some(_)) => Err(StoreError::Appeared { path: path() }),

@@ -131,6 +131,32 @@ fn three_programs_race() {
     found.is_only(&[Word::Serial]);
 }
 
+/// Only where they meet one changes what the other looks at: a run shows that, and the exploration begins again.
+#[test]
+fn what_is_touched_only_in_a_race_is_learned() {
+    let looks = ": > half; [ -e rare ] && echo bad > s; rm half";
+    let race = Race::of(&[looks, "[ -e half ] && : > rare; true"]);
+    let found = race.run();
+    found.is_only(&[Word::Serial, Word::Torn]);
+    let notes = found.0.notes.join("\n");
+    assert!(notes.contains("begun again 1 time after "), "{notes}");
+    // No run of one after another shows for what the programs are to be held, but the run of the schedule does.
+    let torn = found.first(Word::Torn);
+    assert_eq!(race.case(&torn.id).verdict.word, Word::Torn);
+}
+
+/// What came out once is told, whether or not it does so again.
+#[test]
+fn what_was_found_before_it_began_again_is_told() {
+    let looks = ": > half; [ -e rare ]; rm half";
+    let changes = "[ -e half ] && read x < PATH && : > rare && [ $x = bad ] && echo $x > s; true";
+    let words = Words::first_and_then("found", "bad", "good");
+    let found = words.race(&[looks, changes]);
+    found.is_only(&[Word::Serial, Word::Torn]);
+    let times = found.cases().iter().filter(|case| case.verdict.word == Word::Torn).count();
+    assert_eq!(times, 1, "{}", found.told());
+}
+
 /// Beyond the budget schedules are drawn, and what was left is said.
 #[test]
 fn a_budget_is_kept_and_told() {

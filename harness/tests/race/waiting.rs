@@ -20,6 +20,17 @@ fn who_often_looks_is_in_no_circle() {
     found.is_only(&[Word::Serial]);
 }
 
+/// A run that was slow is no verdict, as long as the same order can be quick.
+#[test]
+fn only_who_is_late_twice_is_hung() {
+    let makes = ": > half; rm half";
+    let waits = "[ -e half ] && read x < PATH && while [ $x = late ]; do :; done; true";
+    let once = Words::first_and_then("once", "late", "soon");
+    once.race(&[makes, waits]).is_only(&[Word::Serial]);
+    let always = Words::first_and_then("always", "late", "late");
+    always.race(&[makes, waits]).is_only(&[Word::Serial, Word::Hung]);
+}
+
 #[test]
 fn locks_in_two_orders_are_a_deadlock() {
     let found = Race::of(&["steps flock:k flock:l count", "steps flock:l flock:k count"]).run();

@@ -9,7 +9,7 @@ use crashlab::fault::race::steer::{Contested, Ending, Follow, Guide, Steer};
 use crashlab::op::touch::{How, Object};
 use crashlab::recording::Trace;
 use crashlab::subject::{Exit, Program};
-use crashlab::trace::{self, Detail, Director, Intent, Options, Stand, Stepped, Turn};
+use crashlab::trace::{self, Detail, Director, Intent, Options, Part, Stand, Stepped, Turn};
 
 use crate::support::{options, sandbox, subject};
 
@@ -96,6 +96,14 @@ fn every_look_is_a_step() {
         looks.filter(|access| access.how != How::Look).map(|access| &access.object).collect();
     assert_eq!(changes, [&Object::Life(0)], "only its end changes something");
     assert_eq!(listens.results[2], -i64::from(libc::ENOENT));
+    // Whether a file may be opened does not depend on what is in it, and where a link leads to on nothing but the link.
+    let parts = |text: &str| -> Vec<Part> {
+        let found = listens.steps.iter().find(|(_, intent)| intent.text == text);
+        found.unwrap().1.named.iter().map(|named| named.part).collect()
+    };
+    assert_eq!(parts("stat s"), [Part::Entry, Part::Content, Part::Attributes]);
+    assert_eq!(parts("access s"), [Part::Entry, Part::Attributes]);
+    assert_eq!(parts("readlink l"), [Part::Entry]);
 }
 
 /// The second waits for the first one's lock, is told to, and has it when the first has ended.

@@ -47,26 +47,21 @@ impl Database {
         patience: Duration,
     ) -> Result<Option<Database>, StoreError> {
         let journal = files::beside(&target.path, "-journal");
-        let found = match fs::symlink_metadata(&target.path) {
-            Ok(found) => found,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                return match fs::symlink_metadata(&journal) {
-                    Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-                    Ok(_) => Err(damaged(
-                        path,
-                        format!("it is gone, and its journal {} is there", journal.display()),
-                    )),
-                    Err(error) => Err(file::unreadable(&journal, &error)),
-                };
-            }
-            Err(error) => return Err(file::unreadable(path, &error)),
+        let Some(found) = &target.found else {
+            return match fs::symlink_metadata(&journal) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+                Ok(_) => Err(damaged(
+                    path,
+                    format!("it is gone, and its journal {} is there", journal.display()),
+                )),
+                Err(error) => Err(file::unreadable(&journal, &error)),
+            };
         };
-        file::regular(path, &found)?;
         // SQLite takes an empty file for a new database.
         if found.len() == 0 {
             return Err(damaged(path, "it is empty, 0 bytes"));
         }
-        let database = Database::connect(&target.path, &found, patience)
+        let database = Database::connect(&target.path, found, patience)
             .map_err(|error| Trouble::from(error).reading(path))?;
         Ok(Some(database))
     }
@@ -94,9 +89,6 @@ impl Database {
 
     /// Begins a transaction that also keeps others from writing.
     pub(super) fn begin_to_write(&self, path: &Path) -> Result<(), StoreError> {
-        // Looking at it comes first: what is no database is told as such, and not that it cannot be locked.
-        self.run("BEGIN; SELECT 1 FROM sqlite_schema LIMIT 1; ROLLBACK")
-            .map_err(|trouble| trouble.reading(path))?;
         self.run("BEGIN IMMEDIATE").map_err(|trouble| trouble.writing(path, "lock the database"))
     }
 
@@ -180,10 +172,12 @@ impl Database {
     /// Makes what was written durable, and others can write again. `after`: the digest of the checkpoint then.
     pub(super) fn commit(self, path: &Path, after: &str) -> Result<(), StoreError> {
         let Err(trouble) = self.run("COMMIT") else { return Ok(()) };
-        let target = Target { path: self.target.clone(), exists: true };
+        let target = self.target.clone();
         drop(self);
         // The step that failed may be the very last, the sync of the folder.
-        let now = Database::open(path, &target, Duration::ZERO).ok().flatten();
+        let target = file::resolve(&target);
+        let now =
+            target.and_then(|target| Database::open(path, &target, Duration::ZERO)).ok().flatten();
         let now = now.and_then(|now| {
             now.begin_to_read(path).ok()?;
             now.examine(path).ok()

@@ -172,7 +172,7 @@ impl Node {
 }
 
 /// A run that is to be made.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Walk {
     /// The steps that lead to where it is new.
     prefix: Vec<Side>,

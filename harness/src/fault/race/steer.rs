@@ -22,7 +22,7 @@ const MOST_IN_CIRCLES: u32 = 100;
 const MOST_STEPS: usize = 20_000;
 
 /// Who says who goes on.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub enum Guide {
     /// A new run of an exploration.
     Walk(Walk),
@@ -33,7 +33,7 @@ pub enum Guide {
 }
 
 /// A known order, and how far it was followed.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Follow {
     schedule: Schedule,
     block: usize,

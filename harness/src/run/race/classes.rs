@@ -113,7 +113,7 @@ impl<'a> Classes<'a> {
 }
 
 /// What is compared of an outcome.
-fn key(outcome: &Outcome, masks: Option<&Masks>) -> Key {
+pub(super) fn key(outcome: &Outcome, masks: Option<&Masks>) -> Key {
     let masked = |image: &Image| masks.map_or_else(|| image.clone(), |masks| masks.apply(image));
     let Outcome { image, told, exits, refuses_again, ending, died, gap } = outcome;
     let rest = format!("{exits:?} {refuses_again:?} {ending:?} {died:?} {gap:?}");

@@ -17,6 +17,9 @@ use crate::scenario::CommandLine;
 /// Of the budget, so large a part goes into schedules by chance where the exploration does not end within it.
 const BY_CHANCE: usize = 4;
 
+/// So often an exploration begins again because of what its runs have shown: where that is new each time, it must end as well.
+const AGAIN_AT_MOST: usize = 50;
+
 /// How long what is due goes unsaid to whoever watches.
 const TELL_DUE_EVERY: Duration = Duration::from_millis(200);
 
@@ -29,6 +32,22 @@ pub(super) struct Explored<'a> {
     by_chance: Option<(usize, usize)>,
     /// It was told to stop before its end.
     interrupted: bool,
+    /// What was run before it began again.
+    pub(super) earlier: Earlier,
+    /// Its runs have shown more to be contested than they were held for.
+    knows_more: bool,
+}
+
+/// Runs of an exploration that began again, since one of them showed more to be contested than they were held for. What they came
+/// to is true all the same.
+#[derive(Debug, Default)]
+pub(super) struct Earlier {
+    /// How often it began again.
+    times: usize,
+    /// How many runs there were.
+    runs: usize,
+    /// What they came to.
+    pub(super) classes: Vec<Class>,
 }
 
 /// How runs are made whose guides are known beforehand.
@@ -49,6 +68,10 @@ struct Shared<'a> {
     classes: Classes<'a>,
     failed: bool,
     told: Told,
+    /// What is contested by all that was run.
+    contested: Contested,
+    /// That is more than what the runs are held for, and another exploration follows.
+    begins_again: bool,
 }
 
 /// How many schedules were last said to be due, and when.
@@ -81,13 +104,19 @@ pub(super) fn explore<'a>(
     contested: &mut Contested,
     of_none: &dyn Fn() -> Classes<'a>,
 ) -> Result<Explored<'a>, LabError> {
+    let mut earlier = Earlier::default();
     // Where a run changes something else than those before, it begins again: others may have looked at that unseen.
     loop {
         let runs = Runs { jobs, contested, second };
-        let explored = explore_knowing(stage, before, fault, &runs, of_none())?;
-        if !contested.learn(&explored.classes.touched) || is_requested() {
-            return Ok(explored);
+        let is_last = earlier.times == AGAIN_AT_MOST;
+        let explored = explore_knowing(stage, before, fault, &runs, (of_none(), is_last))?;
+        let knows_more = contested.learn(&explored.classes.touched);
+        if !knows_more || is_last || is_requested() {
+            return Ok(Explored { earlier, knows_more, ..explored });
         }
+        earlier.times += 1;
+        earlier.runs += explored.counts.runs as usize;
+        earlier.classes.extend(explored.classes.sorted());
     }
 }
 
@@ -96,7 +125,7 @@ fn explore_knowing<'a>(
     before: &Tree,
     fault: &RaceFault,
     runs: &Runs<'_>,
-    classes: Classes<'a>,
+    (classes, is_last): (Classes<'a>, bool),
 ) -> Result<Explored<'a>, LabError> {
     let shared = Mutex::new(Shared {
         exploration: Exploration::new(fault.preemptions, alike(fault)),
@@ -105,15 +134,18 @@ fn explore_knowing<'a>(
         classes,
         failed: false,
         told: Told { due: 0, at: Instant::now() },
+        contested: runs.contested.clone(),
+        begins_again: false,
     });
     let changed = Condvar::new();
-    on_each(stage, runs.jobs, |stage| work(stage, before, fault, runs, &shared, &changed))?;
-    let Shared { exploration, mut classes, told, .. } =
+    let work = |stage: &Stage<'_>| work(stage, before, fault, runs, is_last, (&shared, &changed));
+    on_each(stage, runs.jobs, work)?;
+    let Shared { exploration, mut classes, told, begins_again, .. } =
         shared.into_inner().unwrap_or_else(PoisonError::into_inner);
     stage.settings().progress.due(told.due, 0);
     let counts = exploration.counts();
     let mut by_chance = None;
-    if counts.left > 0 && !is_requested() {
+    if counts.left > 0 && !begins_again && !is_requested() {
         let count = (fault.schedules / BY_CHANCE).max(1);
         let length: usize = classes.steps.iter().sum();
         let depth = fault.preemptions.unwrap_or(2) + 1;
@@ -124,7 +156,8 @@ fn explore_knowing<'a>(
         let drawn = run_each(stage, before, fault, runs, count, guide, &mut classes)?;
         by_chance = Some((drawn, length));
     }
-    Ok(Explored { classes, counts, by_chance, interrupted: is_requested() })
+    let (earlier, interrupted) = (Earlier::default(), is_requested());
+    Ok(Explored { classes, counts, by_chance, interrupted, earlier, knows_more: false })
 }
 
 /// Does the same on as many stages as may be used at once.
@@ -192,8 +225,8 @@ fn work(
     before: &Tree,
     fault: &RaceFault,
     runs: &Runs<'_>,
-    shared: &Mutex<Shared<'_>>,
-    changed: &Condvar,
+    is_last: bool,
+    (shared, changed): (&Mutex<Shared<'_>>, &Condvar),
 ) -> Result<(), LabError> {
     let lock =
         || -> MutexGuard<'_, Shared<'_>> { shared.lock().unwrap_or_else(PoisonError::into_inner) };
@@ -203,7 +236,7 @@ fn work(
             let mut state = lock();
             loop {
                 let over = state.begun >= fault.schedules && state.exploration.counts().left > 0;
-                if state.failed || is_requested() || over {
+                if state.failed || state.begins_again || is_requested() || over {
                     return Ok(());
                 }
                 if let Some(walk) = state.exploration.claim() {
@@ -233,6 +266,8 @@ fn work(
                         state.exploration.finish(walk, last, is_known);
                     }
                     if !is_known {
+                        let knows_more = state.contested.learn(&ran.touched);
+                        state.begins_again |= knows_more && !is_last;
                         state.classes.add(ran, runs.second);
                     }
                 }
@@ -310,6 +345,16 @@ impl Explored<'_> {
                 "; {} of the same steps were not run again",
                 counted(same as usize, "other order")
             );
+        }
+        if self.earlier.times > 0 {
+            text += &format!(
+                "; begun again {} after {}, when a run showed more that one changes and another looks at",
+                counted(self.earlier.times, "time"),
+                counted(self.earlier.runs, "schedule"),
+            );
+        }
+        if self.knows_more {
+            text += "; runs showed more that one changes and another looks at to the end: not all orders were tried";
         }
         if known > 0 {
             text += &format!("; {} broken off as known", counted(known as usize, "run"));

@@ -4,7 +4,7 @@
 //! copied with its files, threads and locks, which no kernel does for a program that does not help; and a run of two small
 //! programs costs less than such a copy.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use super::LabError;
@@ -30,7 +30,7 @@ mod outcome;
 mod second_round;
 
 pub use alone::race_alone;
-use classes::{Classes, Rank};
+use classes::{Classes, Rank, key};
 use columns::columns;
 use explore::{Runs, explore};
 use oracle::Oracle;
@@ -60,6 +60,8 @@ pub(super) struct Raced {
     before: Tree,
     names: Vec<String>,
     classes: Vec<Class>,
+    /// Those of runs before the exploration began again.
+    earlier: Vec<Class>,
     oracle: Oracle,
     /// What differs between equal orders, where there was time to learn it.
     masks: Option<Masks>,
@@ -86,17 +88,18 @@ pub(super) fn race(
     let names: Vec<String> = fault.processes.iter().map(|(name, _)| name.clone()).collect();
     let mut classes = Classes::new(&oracle, &names, false);
     let id = only.as_ref().map(|(_, id)| (*id).to_owned());
+    let mut earlier = Vec::new();
     match only {
         Some((schedule, _)) => {
-            let guide = Guide::Follow(Follow::new(schedule));
-            classes.add(outcome::run(stage, before, fault, guide, &contested)?, &second);
+            let ran = follow(stage, before, fault, &schedule, &mut contested)?;
+            classes.add(ran, &second);
         }
         None => {
             let of_none = || Classes::new(&oracle, &names, fault.kill_one);
             let explored =
                 explore(stage, before, fault, (jobs, &second), &mut contested, &of_none)?;
             notes.push(explored.told(fault));
-            classes = explored.classes;
+            (classes, earlier) = (explored.classes, explored.earlier.classes);
             if let Some(made) = classes.made.take() {
                 let runs = Runs { jobs, contested: &contested, second: &second };
                 notes.push(one_dies::each(stage, before, fault, made, &runs, &mut classes)?);
@@ -113,9 +116,29 @@ pub(super) fn race(
         before: before.clone(),
         names,
         classes,
+        earlier,
         oracle,
         notes,
     })
+}
+
+/// Makes the run of a schedule. Where it departs from that and shows more to be contested, the programs are held for that as well, as
+/// they were when the schedule was found.
+fn follow(
+    stage: &Stage<'_>,
+    before: &Tree,
+    fault: &RaceFault,
+    schedule: &Schedule,
+    contested: &mut Contested,
+) -> Result<Ran, LabError> {
+    loop {
+        let guide = Guide::Follow(Follow::new(schedule.clone()));
+        let ran = outcome::run(stage, before, fault, guide, contested)?;
+        let departed = matches!(ran.outcome.ending, Ending::Departed(_));
+        if !departed || !contested.learn(&ran.touched) {
+            return Ok(ran);
+        }
+    }
 }
 
 /// Which of the programs have one command.
@@ -165,11 +188,14 @@ impl Raced {
         let is_sure = masks.is_some();
         let masks = masks.unwrap_or_default();
         let mut cases = Vec::new();
-        for class in &self.classes {
+        let earlier = self.found_only_earlier(&masks);
+        let classes = self.classes.iter().map(|class| (class, true));
+        for (class, is_last) in classes.chain(earlier.into_iter().map(|class| (class, false))) {
             let verdict = self.oracle.judge(&class.best.outcome, &self.names, &masks);
             let verdict = if is_sure { verdict } else { unsure(verdict) };
             let is_fault = verdict.grade != Grade::Good;
-            let best = match is_fault && class.best.outcome.died.is_none() && self.id.is_none() {
+            let shortens = is_last && class.best.outcome.died.is_none() && self.id.is_none();
+            let best = match is_fault && shortens {
                 true => self.shortest(stage, fault, class, &verdict, &masks)?,
                 false => None,
             };
@@ -192,6 +218,16 @@ impl Raced {
         cases.sort_by_key(|case| (case.evidence.schedule.is_empty(), case.evidence.schedule.len()));
         let masked = masks.lines().into_iter().map(|line| format!("race{}: {line}", self.prefix()));
         Ok((cases, masked.collect(), self.notes))
+    }
+
+    /// What runs came to that were made before the exploration began again, and none after: only what is no good.
+    fn found_only_earlier(&self, masks: &Masks) -> Vec<&Class> {
+        let key = |class: &Class| key(&class.best.outcome, Some(masks));
+        let mut known: HashSet<_> = self.classes.iter().map(key).collect();
+        let is_good = |class: &Class| {
+            self.oracle.judge(&class.best.outcome, &self.names, masks).grade == Grade::Good
+        };
+        self.earlier.iter().filter(|class| !is_good(class) && known.insert(key(class))).collect()
     }
 
     fn prefix(&self) -> String {

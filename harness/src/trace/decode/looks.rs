@@ -25,6 +25,11 @@ pub(super) fn decode(ask: &Ask<'_>) -> Option<Pending> {
             by_path(ask, attributes::path_or_descriptor(ask, ask.int(2)), attributes_of)
         }
         Call::Kill => probe(ask),
+        Call::Access | Call::Faccessat | Call::Faccessat2 => {
+            by_path(ask, place(ask), attributes_of)
+        }
+        // Where a link leads to never changes, and neither does it that something is no link.
+        Call::Readlink | Call::Readlinkat => by_path(ask, place(ask), |_| Vec::new()),
         _ => by_path(ask, place(ask), of_file),
     }
 }

@@ -53,8 +53,9 @@ impl Beginnings {
         Beginnings { alike, first }
     }
 
-    fn has_begun(&self, side: Side, at: usize) -> bool {
-        self.first[side].is_some_and(|first| first < at)
+    /// Another is to begin before it.
+    pub(super) fn is_started(&self, side: Side) -> bool {
+        self.alike.before(side).is_some()
     }
 
     /// A step without which the program could not have begun.
@@ -65,18 +66,6 @@ impl Beginnings {
     /// Whether the step is the first of its program, and could not have been made without the other.
     pub(super) fn starts(&self, earlier: usize, at: usize, side: Side) -> bool {
         self.first[side] == Some(at) && self.started_by(side) == Some(earlier)
-    }
-
-    /// Who is to begin before this one, at a step of the run; itself, where it has begun or is next.
-    pub(super) fn stands_for(&self, side: Side, at: usize) -> Side {
-        let mut side = side;
-        while !self.has_begun(side, at)
-            && let Some(before) = self.alike.before(side)
-            && !self.has_begun(before, at)
-        {
-            side = before;
-        }
-        side
     }
 }
 

@@ -100,7 +100,7 @@ impl<'m> Run<'m, '_> {
         let own = made[..at].iter().rposition(|made| made.side == side);
         // What happened before the one that is the same began is ordered by that.
         let started = if own.is_none() { self.started_by(side, at) } else { None };
-        if own.is_none() && started.is_none() && self.beginnings.stands_for(side, at) != side {
+        if own.is_none() && started.is_none() && self.beginnings.is_started(side) {
             // The one that is to begin before it stands before the same step.
             return Vec::new();
         }
@@ -116,8 +116,7 @@ impl<'m> Run<'m, '_> {
                 continue;
             }
             // It has to wait right before: the two were never next at the same time.
-            let stands = self.beginnings.stands_for(side, step);
-            if own.is_none_or(|own| own < step) && !other.before.enabled.has(stands) {
+            if own.is_none_or(|own| own < step) && !other.before.enabled.has(side) {
                 continue;
             }
             if !between.iter().any(|later| self.sees(*later, step)) {
