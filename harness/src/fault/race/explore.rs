@@ -16,7 +16,7 @@
 //!
 //! A run need not be made whose beginning is that of one that was made, in another order of steps that commute: it would go on as
 //! that one did (after Musuvathi and Qadeer, "Partial-order reduction for context-bounded state exploration", MSR-TR-2007-12).
-//! What it would have shown is taken from there ([`Memory`]); no schedule is left out by that.
+//! What it would have shown is taken from there (`memory.rs`); no schedule is left out by that.
 //!
 //! Of programs that are the same, only orders are made in which the first of them begins first ([`Alike`]): no schedule is left out but
 //! those that are another with two of them exchanged.
