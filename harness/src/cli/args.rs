@@ -249,9 +249,16 @@ pub struct RaceArgs {
     /// How it is done and told.
     #[command(flatten)]
     pub report: ReportArgs,
+    /// Told where it is put before the first command.
+    #[arg(long = "and", hide = true, value_name = "CMD", value_parser = misplaced_and)]
+    _and: Option<String>,
     /// The programs and their arguments, with `--and` between them
     #[arg(last = true, required = true, value_name = "CMD")]
     pub command: Vec<String>,
+}
+
+fn misplaced_and(_: &str) -> Result<String, String> {
+    Err("it stands behind the first command: crashlab race [OPTIONS] -- CMD --and CMD2".to_owned())
 }
 
 /// What `--preemptions` says.

@@ -73,6 +73,7 @@ fn mistakes_are_told() {
     for (args, said) in [
         (&["--times", "1", "--", "true"][..], "1 program cannot race: 2 to 8 can"),
         (&["--", "true", "--and"], "each --and stands between two commands"),
+        (&["--and", "true", "--", "true"], "it stands behind the first command"),
         (&["--", "true"], "changes no file below"),
         (&["--state", "/etc/passwd", "--", "true"], "does not lie below the current folder"),
         (&["--case", "race:zz", "--", "sh", "-c", COUNTS], "a schedule: letters of programs"),
