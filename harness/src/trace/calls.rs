@@ -163,15 +163,8 @@ const HARMLESS_IOCTLS: &[u32] = &[
     0x802c_542a, // TCGETS2, which newer C libraries use for isatty
 ];
 
-const LOCK_COMMANDS: &[u32] = &[
-    libc::F_SETLK as u32,
-    libc::F_SETLKW as u32,
-    libc::F_OFD_SETLK as u32,
-    libc::F_OFD_SETLKW as u32,
-];
-
-/// The same, and questions for locks that others have.
-const LOCK_QUESTIONS_TOO: &[u32] = &[
+/// Taking and letting go, and then asking for the locks that others have.
+const LOCK_COMMANDS_AND_QUESTIONS: &[u32] = &[
     libc::F_SETLK as u32,
     libc::F_SETLKW as u32,
     libc::F_OFD_SETLK as u32,
@@ -179,6 +172,8 @@ const LOCK_QUESTIONS_TOO: &[u32] = &[
     libc::F_GETLK as u32,
     libc::F_OFD_GETLK as u32,
 ];
+
+const LOCK_COMMANDS: &[u32] = LOCK_COMMANDS_AND_QUESTIONS.split_at(4).0;
 
 /// The signal that only asks whether there is somebody.
 const PROBE: &[u32] = &[0];
@@ -298,7 +293,9 @@ fn rules(detail: Detail, reads_are_told: bool) -> Vec<(u32, Check)> {
         (Detail::Overwrites, Call::Open | Call::Openat) => call.check(false),
         // Who asks whether another process lives learns something of the order.
         (Detail::Steps, Call::Kill) => Check::Always,
-        (Detail::Steps, Call::Fcntl) => Check::OneOf { argument: 1, values: LOCK_QUESTIONS_TOO },
+        (Detail::Steps, Call::Fcntl) => {
+            Check::OneOf { argument: 1, values: LOCK_COMMANDS_AND_QUESTIONS }
+        }
         (Detail::Steps, call) => call.check(true),
         (_, call) if call.is_look() => Check::Never,
         _ => call.check(detail != Detail::Changes && !reads_are_told),
