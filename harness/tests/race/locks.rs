@@ -27,6 +27,13 @@ fn shared_locks_are_taken_and_let_go_in_any_order() {
     assert!(found.told().contains("refused with exit code 75"), "{}", found.told());
 }
 
+/// Nobody else can tell.
+#[test]
+fn what_one_does_not_hold_is_let_go_in_any_order() {
+    let found = of(["steps lock:u0-9", "steps lock:w0-9 lock:u0-9"]);
+    assert_eq!(found.cases().len(), 1, "{}", found.told());
+}
+
 /// One after another, nobody finds a lock.
 #[test]
 fn who_tries_or_asks_finds_the_lock_of_another() {

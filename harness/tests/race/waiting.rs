@@ -20,6 +20,18 @@ fn who_often_looks_is_in_no_circle() {
     found.is_only(&[Word::Serial]);
 }
 
+/// It has to let others go on until one of them changes something, and not longer.
+#[test]
+fn who_was_in_a_circle_goes_on_after_a_change() {
+    let found = Race::of(&[
+        "mkdir l; rmdir l; echo 6 > s",
+        "i=0; until mkdir l 2> e; do i=$((i + 1)); done; [ $i -ge 3 ] && cat s; true",
+    ])
+    .run();
+    let said = |number: &str| found.cases().iter().any(|case| case.evidence.said.contains(number));
+    assert!(said("\n5\n") && said("\n6\n"), "{}", found.told());
+}
+
 /// A run that was slow is no verdict, as long as the same order can be quick.
 #[test]
 fn only_who_is_late_twice_is_hung() {
