@@ -5,6 +5,7 @@
  *   excl:L    makes the file, sleeps and tries again mkdir:L  makes the folder, and tries again
  *   must:L    makes the folder, or ends with 75      rm:L     removes the file or the folder
  *   count     adds one to the number in `s`, by a temporary file of its own
+ *   syncs     which is synced from then on
  *   shared    the same, by a temporary file that others use too
  *   inplace   the same, in the file itself           say:W    prints the word
  *   looks:N   looks at `s` so often
@@ -20,6 +21,8 @@
 #include "subject.h"
 #include <sched.h>
 
+static int syncs;
+
 static void count(const char *temporary) {
     char text[32] = "";
     int from = OK(open("s", O_RDONLY));
@@ -28,6 +31,8 @@ static void count(const char *temporary) {
     int to = OK(open(temporary ? temporary : "s", O_WRONLY | O_CREAT | O_TRUNC, 0644));
     int len = snprintf(text, sizeof text, "%d\n", atoi(text) + 1);
     OK(write(to, text, len));
+    if (syncs)
+        OK(fsync(to));
     close(to);
     if (temporary && rename(temporary, "s") != 0)
         exit(9);
@@ -154,6 +159,8 @@ static void step(const char *word) {
         if (OK(fork()) == 0)
             for (;;)
                 close(OK(open("s", O_WRONLY | O_APPEND)));
+    } else if (strcmp(word, "syncs") == 0) {
+        syncs = 1;
     } else if (strcmp(word, "count") == 0) {
         char temporary[32];
         snprintf(temporary, sizeof temporary, "t.%d", getpid());

@@ -131,6 +131,19 @@ fn three_programs_race() {
     found.is_only(&[Word::Serial]);
 }
 
+/// Nobody else can tell, so that there is no order more; and yet it is in the schedule.
+#[test]
+fn a_sync_is_a_step() {
+    let found = |line: &str| Race::twice(line).with(|fault| fault.preemptions = Some(1)).run();
+    let (with, without) = (found("steps syncs count"), found(COUNTS));
+    assert_eq!(with.cases().len(), without.cases().len(), "{}", with.told());
+    let syncs = |found: &Found| {
+        let lines = &found.first(Word::Lost).evidence.schedule;
+        lines.iter().filter(|line| line.contains("sync t.")).count()
+    };
+    assert_eq!((syncs(&with), syncs(&without)), (2, 0), "{}", with.told());
+}
+
 /// Only where they meet one changes what the other looks at: a run shows that, and the exploration begins again.
 #[test]
 fn what_is_touched_only_in_a_race_is_learned() {

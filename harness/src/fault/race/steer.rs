@@ -157,14 +157,17 @@ impl Contested {
         self.names.len() > before
     }
 
-    /// Somebody else changes what the step looks at, or it changes something itself.
+    /// Somebody else changes what the step looks at, or it changes something itself, if only whether that is on the disk.
     fn concerns(&self, intent: &Intent) -> bool {
-        intent.named.iter().any(|named| {
-            named.changed
-                || named.part == Part::Other
-                || self.names.contains(&(named.part, shape(&named.path)))
-                || folders(named).any(|folder| self.names.contains(&(Part::Entry, shape(folder))))
-        })
+        let syncs = intent.named.is_empty();
+        syncs
+            || intent.named.iter().any(|named| {
+                named.changed
+                    || named.part == Part::Other
+                    || self.names.contains(&(named.part, shape(&named.path)))
+                    || folders(named)
+                        .any(|folder| self.names.contains(&(Part::Entry, shape(folder))))
+            })
     }
 }
 
