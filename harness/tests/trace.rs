@@ -4,6 +4,8 @@
 
 #[path = "trace/backtrace.rs"]
 mod backtrace;
+#[path = "trace/commute.rs"]
+mod commute;
 #[path = "trace/containers.rs"]
 mod containers;
 #[path = "trace/descriptors.rs"]

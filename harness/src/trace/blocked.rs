@@ -11,7 +11,14 @@ pub(super) fn state(tid: i32) -> Option<char> {
 
 /// The thread sleeps in the kernel.
 pub(super) fn sleeps(tid: i32) -> bool {
-    state(tid) == Some('S')
+    sleeps_in(tid, 'S').is_some()
+}
+
+/// The call in which the thread sleeps, in this state. The kernel tells the call of nobody who is on a processor or waits for one;
+/// the state alone does not say that, since who looks for an ended child is called asleep meanwhile, also after it was woken. And as the
+/// call is told of those as well whom a signal has stopped, the state is looked at afterwards.
+fn sleeps_in(tid: i32, letter: char) -> Option<(i64, Vec<u64>)> {
+    call(tid).filter(|_| state(tid) == Some(letter))
 }
 
 /// The thread stands where the lab has stopped it, and was not killed since.
@@ -31,10 +38,12 @@ pub(super) fn handles(tid: i32, signal: i32) -> bool {
 pub(super) fn waits_for_others(tid: i32) -> bool {
     match state(tid) {
         // It waits for a vforked child.
-        Some('D') => call(tid).is_some_and(|(number, _)| {
+        Some('D') => sleeps_in(tid, 'D').is_some_and(|(number, _)| {
             [arch::VFORK, libc::SYS_clone, libc::SYS_clone3].contains(&number)
         }),
-        Some('S') => call(tid).is_some_and(|(number, args)| has_no_time_out(number, &args)),
+        Some('S') => {
+            sleeps_in(tid, 'S').is_some_and(|(number, args)| has_no_time_out(number, &args))
+        }
         // Ended, but not yet collected by its parent.
         Some('Z') => true,
         _ => false,
@@ -43,25 +52,24 @@ pub(super) fn waits_for_others(tid: i32) -> bool {
 
 /// The thread waits for bytes, or for room for them: in a pipe or a socket.
 pub(super) fn waits_for_data(tid: i32) -> bool {
-    state(tid) == Some('S')
-        && call(tid).is_some_and(|(number, _)| {
-            [
-                libc::SYS_read,
-                libc::SYS_readv,
-                libc::SYS_write,
-                libc::SYS_writev,
-                libc::SYS_openat,
-                libc::SYS_accept,
-                libc::SYS_accept4,
-                libc::SYS_connect,
-                libc::SYS_recvfrom,
-                libc::SYS_recvmsg,
-                libc::SYS_flock,
-                libc::SYS_fcntl,
-                arch::OPEN,
-            ]
-            .contains(&number)
-        })
+    sleeps_in(tid, 'S').is_some_and(|(number, _)| {
+        [
+            libc::SYS_read,
+            libc::SYS_readv,
+            libc::SYS_write,
+            libc::SYS_writev,
+            libc::SYS_openat,
+            libc::SYS_accept,
+            libc::SYS_accept4,
+            libc::SYS_connect,
+            libc::SYS_recvfrom,
+            libc::SYS_recvmsg,
+            libc::SYS_flock,
+            libc::SYS_fcntl,
+            arch::OPEN,
+        ]
+        .contains(&number)
+    })
 }
 
 fn has_no_time_out(number: i64, args: &[u64]) -> bool {

@@ -126,6 +126,7 @@ calls! {
     Getdents = arch::GETDENTS, "getdents";
     Getdents64 = libc::SYS_getdents64, "getdents64";
     Lseek = libc::SYS_lseek, "lseek";
+    Chdir = libc::SYS_chdir, "chdir";
     Nanosleep = libc::SYS_nanosleep, "nanosleep";
     ClockNanosleep = libc::SYS_clock_nanosleep, "clock_nanosleep";
     Kill = libc::SYS_kill, "kill";
@@ -246,6 +247,7 @@ impl Call {
                 | Call::Getdents
                 | Call::Getdents64
                 | Call::Lseek
+                | Call::Chdir
                 | Call::Nanosleep
                 | Call::ClockNanosleep
         )

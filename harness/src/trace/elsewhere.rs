@@ -133,7 +133,7 @@ impl Tracer<'_> {
     /// The absolute path that is aimed at, without links, where it is none of the watched ones.
     fn place(&self, tid: Tid, aim: &Aim) -> Option<(PathBuf, Option<Target>)> {
         let all = Watched::alone(Path::new("/"));
-        let everywhere = View { watched: &all, ..self.world.view(tid) };
+        let everywhere = View { watched: &all, passed: None, ..self.world.view(tid) };
         let (path, target) = if aim.path == 0 {
             (Path::new("/").join(everywhere.folder_of(aim.folder)?), None)
         } else {

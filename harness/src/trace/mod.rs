@@ -377,7 +377,7 @@ fn ends(
 /// The watched folders as a thread sees them, without links.
 fn watched_by(tid: i32, sandbox: &Sandbox) -> Watched {
     let (watched, lost) = (sandbox.watched(), Cell::new(false));
-    let view = View { tid, watched: &watched, lost: &lost };
+    let view = View { tid, watched: &watched, lost: &lost, passed: None };
     let base = view.canonical(sandbox.seen()).unwrap_or_else(|| sandbox.seen().to_owned());
     Watched { base, ..watched }
 }
@@ -392,7 +392,7 @@ fn look_around(
 ) -> World {
     let tid = started.first().map_or(0, |one| one.stop.tid());
     let watched = watched_by(tid, sandbox);
-    let view = View { tid, watched: &watched, lost: &Cell::new(false) };
+    let view = View { tid, watched: &watched, lost: &Cell::new(false), passed: None };
     let at = |part: &PathBuf| view.reachable(&watched.base.join(part));
     let folders: Vec<(PathBuf, PathBuf)> =
         watched.parts.iter().map(|part| (at(part), part.clone())).collect();
@@ -410,6 +410,7 @@ fn look_around(
             .map_or(0, |stat| stat.st_dev),
         watched,
         lost: Cell::new(false),
+        passed: RefCell::default(),
         names: names::Names::default(),
         descriptors: RefCell::default(),
         writable: BTreeSet::new(),

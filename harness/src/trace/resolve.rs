@@ -1,6 +1,6 @@
 //! Paths and descriptors as the traced program sees them, which can be another mount namespace and another root.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::ffi::{OsStr, OsString};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -110,6 +110,8 @@ pub(super) struct View<'a> {
     pub(super) watched: &'a Watched,
     /// Set where the kernel would not tell a path, since it is longer than the kernel tells any (4,096 bytes).
     pub(super) lost: &'a Cell<bool>,
+    /// Takes in the names that paths lead over, where that is of interest.
+    pub(super) passed: Option<&'a RefCell<Vec<PathBuf>>>,
 }
 
 /// Whether the lab may look at a thread's descriptors.
@@ -157,9 +159,68 @@ impl<'a> View<'a> {
         if let Some(fd) = self.own_descriptor(path) {
             return if follow { Place::Descriptor(fd) } else { Place::Other };
         }
-        let Some(mut path) = self.absolute(folder, path) else {
+        let Some(path) = self.absolute(folder, path) else {
             return Place::Other;
         };
+        let place = self.lead(path.clone(), follow);
+        if let Some(passed) = self.passed {
+            let named = self.watched.relative(&path);
+            let is_direct = match &place {
+                Place::Watched(target) => named == Some(&target.path),
+                _ => named.is_none(),
+            };
+            if !is_direct {
+                passed.borrow_mut().extend(self.names_on(&path, follow));
+            }
+        }
+        place
+    }
+
+    /// The watched names that an absolute path leads over and that are not what it leads to: links, and the first that is
+    /// not there, or no folder where it would have to be one. Whoever changes one of these, changes where it leads.
+    fn names_on(&self, path: &Path, follow: bool) -> Vec<PathBuf> {
+        let mut passed = Vec::new();
+        let mut at = PathBuf::from("/");
+        let mut left: Vec<OsString> =
+            path.components().rev().map(|part| part.as_os_str().to_owned()).collect();
+        let mut links = 0;
+        while let Some(part) = left.pop() {
+            match Path::new(&part).components().next() {
+                Some(Component::RootDir) => at = PathBuf::from("/"),
+                Some(Component::ParentDir) => _ = at.pop(),
+                Some(Component::Normal(name)) => {
+                    let here = at.join(name);
+                    let name = self.watched.relative(&here).map(Path::to_owned);
+                    let Ok(found) = self.reachable(&here).symlink_metadata() else {
+                        passed.extend(name);
+                        break;
+                    };
+                    if !found.is_symlink() {
+                        if !found.is_dir() && !left.is_empty() {
+                            passed.extend(name);
+                            break;
+                        }
+                        at = here;
+                    } else if follow || !left.is_empty() {
+                        passed.extend(name);
+                        links += 1;
+                        let Ok(target) = self.reachable(&here).read_link() else { break };
+                        if links > MOST_LINKS {
+                            break;
+                        }
+                        left.extend(
+                            target.components().rev().map(|part| part.as_os_str().to_owned()),
+                        );
+                    }
+                }
+                _ => {}
+            }
+        }
+        passed
+    }
+
+    /// Where an absolute path leads.
+    fn lead(&self, mut path: PathBuf, follow: bool) -> Place {
         for _ in 0..MOST_LINKS {
             let Some((parent, name)) = self.parent_of(&path) else {
                 return Place::Other;

@@ -274,7 +274,10 @@ impl Tracer<'_> {
                 // It is about to end.
                 return true;
             }
-            self.look_again_at_gates();
+            if self.look_again_at_gates() {
+                // Who need not be held any more runs on.
+                continue;
+            }
             let turn = self.ask_director();
             match turn {
                 Turn::Go(program) => self.make_step(program),
@@ -329,9 +332,9 @@ impl Tracer<'_> {
         others.into_iter().find(|(_, process)| holds(*process)).map(|(program, _)| program)
     }
 
-    /// What a step touches can be another file, since others have made steps: it is asked again.
-    fn look_again_at_gates(&mut self) {
-        let Some(stepped) = self.steps.last.take() else { return };
+    /// What a step touches can be another file, since others have made steps: it is asked again. Whether that was to be done.
+    fn look_again_at_gates(&mut self) -> bool {
+        let Some(stepped) = self.steps.last.take() else { return false };
         let now = self.steps.changes;
         let affected: Vec<Tid> = self
             .threads
@@ -344,6 +347,7 @@ impl Tracer<'_> {
             })
             .map(|(tid, _)| *tid)
             .collect();
+        let any = !affected.is_empty();
         for tid in affected {
             if let Some(State::AtGate(stop, _)) = self
                 .threads
@@ -353,6 +357,7 @@ impl Tracer<'_> {
                 self.entered(stop);
             }
         }
+        any
     }
 
     fn make_step(&mut self, program: usize) {
@@ -412,16 +417,16 @@ impl Tracer<'_> {
         if !at_gate && self.steps.looks < PATIENCE {
             return false;
         }
-        // News of its end is on the way.
-        if others.iter().any(|tid| matches!(blocked::state(*tid), Some('Z' | 'X') | None)) {
-            return false;
-        }
         let sleeps = |tid: &Tid| match at_gate {
             true => blocked::sleeps(*tid) || blocked::waits_for_others(*tid),
             false => blocked::waits_for_others(*tid) || blocked::waits_for_data(*tid),
         };
         // Whom one of the later ones has woken shows it by then.
-        others.iter().all(sleeps) && (others.len() == 1 || others.iter().all(sleeps))
+        let all_sleep =
+            others.iter().all(sleeps) && (others.len() == 1 || others.iter().all(sleeps));
+        // News of its end is on the way. Asked last: who has ended meanwhile looks as if it waited to be collected.
+        let has_ended = |tid: &Tid| matches!(blocked::state(*tid), Some('Z' | 'X') | None);
+        all_sleep && !others.iter().any(has_ended)
     }
 
     /// Nothing is new: lets the programs have the processor.

@@ -47,6 +47,8 @@ pub(super) struct World {
     pub(super) watched: Watched,
     /// A path was longer than the kernel tells, so that nobody knows whether it is in the watched folder.
     pub(super) lost: Cell<bool>,
+    /// Where every step is held: names that the call at hand looks up on its way to what it is about.
+    pub(super) passed: RefCell<Vec<PathBuf>>,
     /// The file system that it is on.
     pub(super) device: u64,
     /// Its files.
@@ -90,7 +92,8 @@ pub(super) struct World {
 impl World {
     /// The eyes of a thread.
     pub(super) fn view(&self, tid: i32) -> View<'_> {
-        View { tid, watched: &self.watched, lost: &self.lost }
+        let passed = self.steps.then_some(&self.passed);
+        View { tid, watched: &self.watched, lost: &self.lost, passed }
     }
 
     /// The watched regular file behind a descriptor.

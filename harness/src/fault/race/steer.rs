@@ -157,10 +157,11 @@ impl Contested {
         self.names.len() > before
     }
 
-    /// Somebody else changes what the step looks at, or it changes something itself, if only whether that is on the disk.
+    /// Somebody else changes what the step looks at, or it changes something itself. A sync touches nothing that another could see,
+    /// and is drawn all the same.
     fn concerns(&self, intent: &Intent) -> bool {
-        let syncs = intent.named.is_empty();
-        syncs
+        let is_sync = intent.named.is_empty();
+        is_sync
             || intent.named.iter().any(|named| {
                 named.changed
                     || named.part == Part::Other

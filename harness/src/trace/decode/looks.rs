@@ -8,7 +8,7 @@ use crate::trace::decode::{Ask, Pending};
 use crate::trace::numbers;
 use crate::trace::resolve::{kind, stat_fd};
 
-/// `stat` and its relatives, extended attributes, `access` where the path is no mark, `readlink`, listing a folder, seeking by a file's size, and asking whether a process lives.
+/// `stat` and its relatives, extended attributes, `access` where the path is no mark, `readlink`, `chdir`, listing a folder, seeking by a file's size, and asking whether a process lives.
 pub(super) fn decode(ask: &Ask<'_>) -> Option<Pending> {
     match ask.call {
         Call::Getdents | Call::Getdents64 => listing(ask),
@@ -28,8 +28,8 @@ pub(super) fn decode(ask: &Ask<'_>) -> Option<Pending> {
         Call::Access | Call::Faccessat | Call::Faccessat2 => {
             by_path(ask, place(ask), attributes_of)
         }
-        // Where a link leads to never changes, and neither does it that something is no link.
-        Call::Readlink | Call::Readlinkat => by_path(ask, place(ask), |_| Vec::new()),
+        // Where a link leads to never changes, and neither does it that something is no link, or a folder.
+        Call::Readlink | Call::Readlinkat | Call::Chdir => by_path(ask, place(ask), |_| Vec::new()),
         _ => by_path(ask, place(ask), of_file),
     }
 }
@@ -57,7 +57,7 @@ fn by_descriptor(ask: &Ask<'_>, accesses: impl Fn(FileId) -> Vec<Access>) -> Opt
 /// What a relative of `stat` looks at.
 fn place(ask: &Ask<'_>) -> At {
     match ask.call {
-        Call::Stat | Call::Access => attributes::plain_path(ask, true),
+        Call::Stat | Call::Access | Call::Chdir => attributes::plain_path(ask, true),
         Call::Lstat | Call::Readlink => attributes::plain_path(ask, false),
         Call::Statx => attributes::path_or_descriptor(ask, ask.int(2)),
         Call::Readlinkat => At::Path { folder: ask.int(0), path: ask.args[1], follow: false },

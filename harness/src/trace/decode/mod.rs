@@ -6,7 +6,7 @@
 
 use std::path::PathBuf;
 
-use crate::op::touch::Access;
+use crate::op::touch::{Access, Object};
 use crate::op::{OpKind, What};
 use crate::sys::ptrace::Entry;
 use crate::trace::calls::Call;
@@ -173,6 +173,20 @@ impl<'a> Ask<'a> {
 
     /// What the call will do, if that is of interest.
     pub(super) fn decode(&self) -> Option<Pending> {
+        if !self.world.steps {
+            return self.decode_call();
+        }
+        self.world.passed.borrow_mut().clear();
+        let pending = self.decode_call();
+        let passed = self.world.passed.take();
+        let Some(path) = passed.last().cloned() else { return pending };
+        let looks = passed.into_iter().map(|path| Access::look(Object::Entry(path)));
+        let looks_only =
+            || Pending { path: Some(path), ..Pending::event(self, |_, _| Vec::new()).free() };
+        Some(pending.unwrap_or_else(looks_only).touching(looks))
+    }
+
+    fn decode_call(&self) -> Option<Pending> {
         match self.call {
             Call::Open | Call::Creat | Call::Openat | Call::Openat2 | Call::OpenByHandleAt => {
                 open::decode(self)

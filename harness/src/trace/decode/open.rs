@@ -67,7 +67,11 @@ pub(super) fn decode(ask: &Ask<'_>) -> Option<Pending> {
     }
     let request = request(ask)?;
     let writes = request.flags as u32 & OPEN_WRITES != 0;
-    if request.flags & libc::O_PATH != 0 || !(writes || ask.world.reads) {
+    if request.flags & libc::O_PATH != 0 {
+        let by_name = || ask.view().resolve_at(request.folder, request.path, request.follows());
+        return ask.world.steps.then(by_name)?.watched().and_then(|at| looked_up(ask, at.path));
+    }
+    if !(writes || ask.world.reads) {
         return None;
     }
     if request.flags & libc::O_TMPFILE == libc::O_TMPFILE {
@@ -155,14 +159,16 @@ fn unnamed(ask: &Ask<'_>, request: &Request) -> Option<Pending> {
     let folder = ask.view().resolve_at(request.folder, request.path, true).watched()?.path;
     let mode = request.mode & 0o7777;
     let preview = OpKind::Create { file: ask.world.names.next(), path: None, mode, owner: (0, 0) };
-    Some(Pending::op(ask, Some(folder.clone()), Some(preview), move |returned, world| {
+    let look = Access::look(Object::Entry(folder.clone()));
+    let pending = Pending::op(ask, Some(folder.clone()), Some(preview), move |returned, world| {
         let Some(opened) = opened(returned) else {
             return Vec::new();
         };
         let file = world.names.create_unnamed(inode(&opened.stat), &folder);
         let path = world.path(file);
         vec![created(file, None, &opened), open_event(file, path, &opened, world)]
-    }))
+    });
+    Some(pending.touching([look]))
 }
 
 fn opened(returned: Returned) -> Option<Descriptor> {

@@ -131,7 +131,7 @@ impl<'a> Journey<'a> {
 
     fn looks_past(&mut self, tid: i32, path: calls_before::Path) -> bool {
         let lost = Cell::new(false);
-        let view = View { tid, watched: self.watched, lost: &lost };
+        let view = View { tid, watched: self.watched, lost: &lost, passed: None };
         // A path that cannot be read is EFAULT, in every run.
         let Some(text) = view.path_at(path.address) else { return true };
         if text.as_os_str().is_empty() {
