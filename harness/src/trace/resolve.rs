@@ -179,41 +179,34 @@ impl<'a> View<'a> {
     /// The watched names that an absolute path leads over and that are not what it leads to: links, and the first that is
     /// not there, or no folder where it would have to be one. Whoever changes one of these, changes where it leads.
     fn names_on(&self, path: &Path, follow: bool) -> Vec<PathBuf> {
-        let mut passed = Vec::new();
-        let mut at = PathBuf::from("/");
-        let mut left: Vec<OsString> =
-            path.components().rev().map(|part| part.as_os_str().to_owned()).collect();
-        let mut links = 0;
+        let parts = |path: &Path| -> Vec<OsString> {
+            path.components().rev().map(|part| part.as_os_str().to_owned()).collect()
+        };
+        let (mut passed, mut links) = (Vec::new(), 0);
+        let (mut at, mut left) = (PathBuf::from("/"), parts(path));
         while let Some(part) = left.pop() {
-            match Path::new(&part).components().next() {
-                Some(Component::RootDir) => at = PathBuf::from("/"),
-                Some(Component::ParentDir) => _ = at.pop(),
-                Some(Component::Normal(name)) => {
-                    let here = at.join(name);
-                    let name = self.watched.relative(&here).map(Path::to_owned);
-                    let Ok(found) = self.reachable(&here).symlink_metadata() else {
-                        passed.extend(name);
-                        break;
-                    };
-                    if !found.is_symlink() {
-                        if !found.is_dir() && !left.is_empty() {
-                            passed.extend(name);
-                            break;
-                        }
-                        at = here;
-                    } else if follow || !left.is_empty() {
-                        passed.extend(name);
-                        links += 1;
-                        let Ok(target) = self.reachable(&here).read_link() else { break };
-                        if links > MOST_LINKS {
-                            break;
-                        }
-                        left.extend(
-                            target.components().rev().map(|part| part.as_os_str().to_owned()),
-                        );
+            if part == ".." {
+                at.pop();
+                continue;
+            }
+            // The root of an absolute link begins anew.
+            let here = at.join(part);
+            let reachable = self.reachable(&here);
+            let is_last = left.is_empty();
+            match reachable.symlink_metadata() {
+                Ok(found) if found.is_symlink() && (follow || !is_last) => {
+                    links += 1;
+                    passed.extend(self.watched.relative(&here).map(Path::to_owned));
+                    match reachable.read_link() {
+                        Ok(target) if links <= MOST_LINKS => left.extend(parts(&target)),
+                        _ => break,
                     }
                 }
-                _ => {}
+                Ok(found) if found.is_dir() || is_last => at = here,
+                _ => {
+                    passed.extend(self.watched.relative(&here).map(Path::to_owned));
+                    break;
+                }
             }
         }
         passed

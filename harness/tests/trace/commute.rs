@@ -11,7 +11,7 @@ use crashlab::judge::shape;
 use crashlab::subject::Program;
 use crashlab::trace::{self, Detail, Options};
 
-use crate::support::{options, sandbox, subject};
+use crate::support::{options, sandbox, shell, subject};
 
 /// Two programs each: words for `steps`, or a line of shell.
 const PAIRS: &[[&str; 2]] = &[
@@ -63,12 +63,7 @@ struct Did {
 fn program(line: &str) -> Program {
     match line.strip_prefix("steps ") {
         Some(words) => subject("steps", &words.split(' ').collect::<Vec<_>>()),
-        None => Program {
-            argv: ["/bin/sh", "-c", line].map(Into::into).to_vec(),
-            env: Vec::new(),
-            stdin: Vec::new(),
-            pipe: true,
-        },
+        None => shell(line),
     }
 }
 

@@ -9,12 +9,7 @@ use crashlab::sandbox::{self, Sandbox, SandboxOptions};
 use crashlab::subject::{Exit, Program};
 use crashlab::trace::{self, Budget, Detail, Options, TraceError, Undisturbed};
 
-use crate::support::{assert_success, log, ops, options, sandbox as plain_sandbox, subject};
-
-fn shell(line: &str) -> Program {
-    let argv = ["/bin/sh", "-c", line].map(Into::into).to_vec();
-    Program { argv, env: Vec::new(), stdin: Vec::new(), pipe: true }
-}
+use crate::support::{assert_success, log, ops, options, sandbox as plain_sandbox, shell, subject};
 
 fn steps(words: &[&str]) -> Program {
     Program { pipe: true, ..subject("steps", words) }

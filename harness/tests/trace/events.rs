@@ -10,8 +10,8 @@ use crashlab::trace::{self, Detail, Options, Undisturbed};
 use crashlab::tree::{Model, Node, NodeKind, Tree};
 
 use crate::support::{
-    assert_success, folder, is_root, log, marks, nothing, options, program, sandbox, subject,
-    undisturbed,
+    assert_success, folder, is_root, log, marks, nothing, options, program, sandbox, shell,
+    subject, undisturbed,
 };
 
 fn position(trace: &Trace, wanted: impl Fn(&What) -> bool) -> Vec<usize> {
@@ -93,10 +93,8 @@ fn a_brief_log_tells_what_was_read_before_it_was_overwritten() {
 fn tells_what_was_read(sandbox: &Sandbox) {
     std::fs::write(sandbox.work().join("given"), "text").unwrap();
     let line = "cat given; echo one > t; echo two >> t; mv t given; : > given";
-    let argv = ["/bin/sh", "-c", line].map(Into::into).to_vec();
     let options = Options { detail: Detail::Overwrites, ..options() };
-    let program = Program { argv, env: Vec::new(), stdin: Vec::new(), pipe: true };
-    let trace = trace::run(&[program], sandbox, &options, &mut Undisturbed).unwrap();
+    let trace = trace::run(&[shell(line)], sandbox, &options, &mut Undisturbed).unwrap();
     assert_success(&trace);
     assert_eq!(trace.ends[0].stdout, b"text", "what was printed is there all the same");
     let word = |what: &What| match what {

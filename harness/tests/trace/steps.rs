@@ -11,7 +11,7 @@ use crashlab::recording::Trace;
 use crashlab::subject::{Exit, Program};
 use crashlab::trace::{self, Detail, Director, Intent, Options, Part, Stand, Stepped, Turn};
 
-use crate::support::{options, sandbox, subject};
+use crate::support::{options, sandbox, shell, subject};
 
 /// Everything that programs stood before, in the order in which they were let go.
 #[derive(Default)]
@@ -49,11 +49,6 @@ fn run(
     let trace = trace::run(programs, &sandbox, &options, director).unwrap();
     let left = std::fs::read_to_string(sandbox.work().join("s")).unwrap_or_default();
     (trace, left)
-}
-
-fn shell(line: &str) -> Program {
-    let argv = ["/bin/sh", "-c", line].map(Into::into).to_vec();
-    Program { argv, env: Vec::new(), stdin: Vec::new(), pipe: true }
 }
 
 fn files(folder: &Path) {

@@ -79,6 +79,12 @@ pub(crate) fn subject(name: &str, args: &[&str]) -> Program {
     Program { argv, env: Vec::new(), stdin: Vec::new(), pipe: false }
 }
 
+/// A line of shell, with its output in a pipe.
+pub(crate) fn shell(line: &str) -> Program {
+    let argv = ["/bin/sh", "-c", line].map(Into::into).to_vec();
+    Program { argv, env: Vec::new(), stdin: Vec::new(), pipe: true }
+}
+
 /// The path of a compiled program.
 pub(crate) fn program(name: &str) -> PathBuf {
     compiled().join(name)

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use super::outcome::{Outcome, Ran, size};
 use super::{Class, Oracle, SecondRound};
 use crate::fault::race::schedule::Block;
-use crate::fault::race::steer::{Ending, Made, Touched};
+use crate::fault::race::steer::{Contested, Ending, Made};
 use crate::judge::{Grade, Image, Masks};
 
 /// What is compared of an outcome: its images without what is masked, and all else in words.
@@ -29,15 +29,22 @@ pub(super) struct Classes<'a> {
     pub(super) steps: Vec<usize>,
     /// Runs that did not do what they had done before.
     pub(super) departed: usize,
-    /// What all of them touched.
-    pub(super) touched: Touched,
+    /// What is contested by all of them, and by what was known before.
+    pub(super) contested: Contested,
+    /// That is more than was known before.
+    pub(super) knows_more: bool,
     /// The steps of each, where they are asked for.
     pub(super) made: Option<Vec<Vec<Made>>>,
 }
 
 impl<'a> Classes<'a> {
-    /// None yet; `keeps` the steps of each run.
-    pub(super) fn new(oracle: &'a Oracle, names: &'a [String], keeps: bool) -> Classes<'a> {
+    /// None yet, of programs that are held for what is `contested`; `keeps` the steps of each run.
+    pub(super) fn new(
+        oracle: &'a Oracle,
+        names: &'a [String],
+        contested: Contested,
+        keeps: bool,
+    ) -> Classes<'a> {
         Classes {
             oracle,
             names,
@@ -46,7 +53,8 @@ impl<'a> Classes<'a> {
             masks: None,
             steps: Vec::new(),
             departed: 0,
-            touched: Touched::default(),
+            contested,
+            knows_more: false,
             made: keeps.then(Vec::new),
         }
     }
@@ -65,7 +73,7 @@ impl<'a> Classes<'a> {
             self.steps = (0..self.names.len()).map(of_side).collect();
         }
         self.departed += usize::from(matches!(ran.outcome.ending, Ending::Departed(_)));
-        self.touched.join(&ran.touched);
+        self.knows_more |= self.contested.learn(&ran.touched);
         if let Some(made) = &mut self.made {
             made.push(ran.made.clone());
         }

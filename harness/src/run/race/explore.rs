@@ -34,8 +34,6 @@ pub(super) struct Explored<'a> {
     interrupted: bool,
     /// What was run before it began again.
     pub(super) earlier: Earlier,
-    /// Its runs have shown more to be contested than they were held for.
-    knows_more: bool,
 }
 
 /// Runs of an exploration that began again, since one of them showed more to be contested than they were held for. What they came
@@ -68,10 +66,8 @@ struct Shared<'a> {
     classes: Classes<'a>,
     failed: bool,
     told: Told,
-    /// What is contested by all that was run.
-    contested: Contested,
-    /// That is more than what the runs are held for, and another exploration follows.
-    begins_again: bool,
+    /// It goes on also where its runs show more to be contested than they are held for.
+    is_last: bool,
 }
 
 /// How many schedules were last said to be due, and when.
@@ -81,6 +77,11 @@ struct Told {
 }
 
 impl Shared<'_> {
+    /// Another exploration follows, of programs that are held for more.
+    fn begins_again(&self) -> bool {
+        self.classes.knows_more && !self.is_last
+    }
+
     /// To count what is due takes its time: not after each schedule.
     fn tell_due(&mut self, progress: &Progress) {
         if self.told.at.elapsed() >= TELL_DUE_EVERY {
@@ -102,17 +103,18 @@ pub(super) fn explore<'a>(
     fault: &RaceFault,
     (jobs, second): (usize, &SecondRound<'_>),
     contested: &mut Contested,
-    of_none: &dyn Fn() -> Classes<'a>,
+    of_none: &dyn Fn(&Contested) -> Classes<'a>,
 ) -> Result<Explored<'a>, LabError> {
     let mut earlier = Earlier::default();
     // Where a run changes something else than those before, it begins again: others may have looked at that unseen.
     loop {
         let runs = Runs { jobs, contested, second };
         let is_last = earlier.times == AGAIN_AT_MOST;
-        let explored = explore_knowing(stage, before, fault, &runs, (of_none(), is_last))?;
-        let knows_more = contested.learn(&explored.classes.touched);
-        if !knows_more || is_last || is_requested() {
-            return Ok(Explored { earlier, knows_more, ..explored });
+        let classes = of_none(contested);
+        let explored = explore_knowing(stage, before, fault, &runs, (classes, is_last))?;
+        *contested = explored.classes.contested.clone();
+        if !explored.classes.knows_more || is_last || is_requested() {
+            return Ok(Explored { earlier, ..explored });
         }
         earlier.times += 1;
         earlier.runs += explored.counts.runs as usize;
@@ -134,14 +136,13 @@ fn explore_knowing<'a>(
         classes,
         failed: false,
         told: Told { due: 0, at: Instant::now() },
-        contested: runs.contested.clone(),
-        begins_again: false,
+        is_last,
     });
     let changed = Condvar::new();
-    let work = |stage: &Stage<'_>| work(stage, before, fault, runs, is_last, (&shared, &changed));
-    on_each(stage, runs.jobs, work)?;
-    let Shared { exploration, mut classes, told, begins_again, .. } =
-        shared.into_inner().unwrap_or_else(PoisonError::into_inner);
+    on_each(stage, runs.jobs, |stage| work(stage, before, fault, runs, &shared, &changed))?;
+    let shared = shared.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let begins_again = shared.begins_again();
+    let Shared { exploration, mut classes, told, .. } = shared;
     stage.settings().progress.due(told.due, 0);
     let counts = exploration.counts();
     let mut by_chance = None;
@@ -157,7 +158,7 @@ fn explore_knowing<'a>(
         by_chance = Some((drawn, length));
     }
     let (earlier, interrupted) = (Earlier::default(), is_requested());
-    Ok(Explored { classes, counts, by_chance, interrupted, earlier, knows_more: false })
+    Ok(Explored { classes, counts, by_chance, interrupted, earlier })
 }
 
 /// Does the same on as many stages as may be used at once.
@@ -225,8 +226,8 @@ fn work(
     before: &Tree,
     fault: &RaceFault,
     runs: &Runs<'_>,
-    is_last: bool,
-    (shared, changed): (&Mutex<Shared<'_>>, &Condvar),
+    shared: &Mutex<Shared<'_>>,
+    changed: &Condvar,
 ) -> Result<(), LabError> {
     let lock =
         || -> MutexGuard<'_, Shared<'_>> { shared.lock().unwrap_or_else(PoisonError::into_inner) };
@@ -236,7 +237,7 @@ fn work(
             let mut state = lock();
             loop {
                 let over = state.begun >= fault.schedules && state.exploration.counts().left > 0;
-                if state.failed || state.begins_again || is_requested() || over {
+                if state.failed || state.begins_again() || is_requested() || over {
                     return Ok(());
                 }
                 if let Some(walk) = state.exploration.claim() {
@@ -266,8 +267,6 @@ fn work(
                         state.exploration.finish(walk, last, is_known);
                     }
                     if !is_known {
-                        let knows_more = state.contested.learn(&ran.touched);
-                        state.begins_again |= knows_more && !is_last;
                         state.classes.add(ran, runs.second);
                     }
                 }
@@ -353,7 +352,7 @@ impl Explored<'_> {
                 counted(self.earlier.runs, "schedule"),
             );
         }
-        if self.knows_more {
+        if self.classes.knows_more {
             text += "; runs showed more that one changes and another looks at to the end: not all orders were tried";
         }
         if known > 0 {

@@ -86,26 +86,31 @@ pub(super) fn race(
     let mut notes: Vec<String> = containers(fault).into_iter().collect();
     let mut contested = learn(stage, before, fault)?;
     let names: Vec<String> = fault.processes.iter().map(|(name, _)| name.clone()).collect();
-    let mut classes = Classes::new(&oracle, &names, false);
     let id = only.as_ref().map(|(_, id)| (*id).to_owned());
     let mut earlier = Vec::new();
-    match only {
+    let classes = match only {
         Some((schedule, _)) => {
             let ran = follow(stage, before, fault, &schedule, &mut contested)?;
+            let mut classes = Classes::new(&oracle, &names, contested.clone(), false);
             classes.add(ran, &second);
+            classes
         }
         None => {
-            let of_none = || Classes::new(&oracle, &names, fault.kill_one);
+            let of_none = |contested: &Contested| {
+                Classes::new(&oracle, &names, contested.clone(), fault.kill_one)
+            };
             let explored =
                 explore(stage, before, fault, (jobs, &second), &mut contested, &of_none)?;
             notes.push(explored.told(fault));
-            (classes, earlier) = (explored.classes, explored.earlier.classes);
+            earlier = explored.earlier.classes;
+            let mut classes = explored.classes;
             if let Some(made) = classes.made.take() {
                 let runs = Runs { jobs, contested: &contested, second: &second };
                 notes.push(one_dies::each(stage, before, fault, made, &runs, &mut classes)?);
             }
+            classes
         }
-    }
+    };
     let classes = classes.sorted();
     let masks = second.masks();
     Ok(Raced {

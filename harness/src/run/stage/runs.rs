@@ -20,6 +20,11 @@ use crate::tree::Tree;
 /// often as it was passed.
 const MARKS: &str = "CRASHLAB_MARKS";
 
+/// What is told of a run.
+fn detail(reads: bool) -> Detail {
+    if reads { Detail::Reads } else { Detail::Changes }
+}
+
 impl Stage<'_> {
     /// Runs commands together in the folder as `tree` has it; gives what they did and the tree that they left.
     ///
@@ -33,9 +38,7 @@ impl Stage<'_> {
         reads: bool,
         director: &mut dyn Director,
     ) -> Result<(Trace, Tree), LabError> {
-        let programs: Vec<Program> = commands.iter().map(|command| self.program(command)).collect();
-        let detail = if reads { Detail::Reads } else { Detail::Changes };
-        self.run_programs(&programs, tree, detail, false, director)
+        self.run_with(commands, tree, detail(reads), director)
     }
 
     /// As [`run`](Self::run), of the subject, for its own log: with call stacks, where they are asked for.
@@ -214,7 +217,7 @@ impl Stage<'_> {
         spool: &Spool,
     ) -> Result<Recording, LabError> {
         let subject = [self.program(&self.scenario.subject.command)];
-        let detail = if reads { Detail::Reads } else { Detail::Changes };
+        let detail = detail(reads);
         let backtrace = self.settings.backtrace;
         let (trace, after) =
             self.run_until_stopped(&subject, before, detail, backtrace, &mut Undisturbed, spool)?;

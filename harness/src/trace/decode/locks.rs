@@ -61,8 +61,7 @@ pub(super) fn decode(ask: &Ask<'_>) -> Option<Pending> {
 fn question(ask: &Ask<'_>) -> Option<Pending> {
     let file = ask.world.file_at(ask.tid, ask.int(0))?;
     let look = Access::look(Object::Lock(file, locks(ask)));
-    let pending = Pending::event(ask, |_, _| Vec::new());
-    Some(Pending { path: Some(ask.world.path(file)), ..pending }.touching([look]))
+    Some(Pending::look(ask, ask.world.path(file)).touching([look]))
 }
 
 /// What a call touches that takes or lets go a lock. What one has oneself counts: a shared one in the place of an exclusive

@@ -44,14 +44,9 @@ fn attributes_of(file: FileId) -> Vec<Access> {
     vec![Access::look(Object::Attributes(file))]
 }
 
-fn look(ask: &Ask<'_>, path: std::path::PathBuf, accesses: Vec<Access>) -> Pending {
-    let pending = Pending::event(ask, |_, _| Vec::new());
-    Pending { path: Some(path), ..pending }.touching(accesses)
-}
-
 fn by_descriptor(ask: &Ask<'_>, accesses: impl Fn(FileId) -> Vec<Access>) -> Option<Pending> {
     let file = ask.world.file_at(ask.tid, ask.int(0))?;
-    Some(look(ask, ask.world.path(file), accesses(file)))
+    Some(Pending::look(ask, ask.world.path(file)).touching(accesses(file)))
 }
 
 /// What a relative of `stat` looks at.
@@ -74,7 +69,7 @@ fn by_path(ask: &Ask<'_>, at: At, accesses: impl Fn(FileId) -> Vec<Access>) -> O
     if by_name || accesses.is_empty() {
         accesses.push(Access::look(Object::Entry(object.path.clone())));
     }
-    Some(look(ask, object.path, accesses))
+    Some(Pending::look(ask, object.path).touching(accesses))
 }
 
 fn listing(ask: &Ask<'_>) -> Option<Pending> {
@@ -82,7 +77,7 @@ fn listing(ask: &Ask<'_>) -> Option<Pending> {
     let is_folder = stat_fd(ask.tid, fd).is_some_and(|stat| kind(&stat) == libc::S_IFDIR);
     let path = ask.view().folder_of(fd).filter(|_| is_folder)?;
     let accesses = vec![Access::look(Object::Listing(path.clone()))];
-    Some(look(ask, path, accesses))
+    Some(Pending::look(ask, path).touching(accesses))
 }
 
 /// `kill` with no signal: whether the first process of a program of the run is there.

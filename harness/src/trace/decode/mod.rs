@@ -140,6 +140,11 @@ impl Pending {
         Pending { tells_failure: false, ..Pending::op(ask, None, None, then) }
     }
 
+    /// A call that only looks at something.
+    fn look(ask: &Ask<'_>, path: PathBuf) -> Pending {
+        Pending { path: Some(path), ..Pending::event(ask, |_, _| Vec::new()) }
+    }
+
     /// It touches this as well.
     fn touching(mut self, accesses: impl IntoIterator<Item = Access>) -> Pending {
         self.touches.extend(accesses);
@@ -181,9 +186,7 @@ impl<'a> Ask<'a> {
         let passed = self.world.passed.take();
         let Some(path) = passed.last().cloned() else { return pending };
         let looks = passed.into_iter().map(|path| Access::look(Object::Entry(path)));
-        let looks_only =
-            || Pending { path: Some(path), ..Pending::event(self, |_, _| Vec::new()).free() };
-        Some(pending.unwrap_or_else(looks_only).touching(looks))
+        Some(pending.unwrap_or_else(|| Pending::look(self, path).free()).touching(looks))
     }
 
     fn decode_call(&self) -> Option<Pending> {

@@ -68,8 +68,7 @@ pub(super) fn decode(ask: &Ask<'_>) -> Option<Pending> {
     let request = request(ask)?;
     let writes = request.flags as u32 & OPEN_WRITES != 0;
     if request.flags & libc::O_PATH != 0 {
-        let by_name = || ask.view().resolve_at(request.folder, request.path, request.follows());
-        return ask.world.steps.then(by_name)?.watched().and_then(|at| looked_up(ask, at.path));
+        return if ask.world.steps { by_path_alone(ask, &request) } else { None };
     }
     if !(writes || ask.world.reads) {
         return None;
@@ -104,11 +103,16 @@ fn named(ask: &Ask<'_>, request: &Request, target: Target, writes: bool) -> Opti
     }
 }
 
+/// `O_PATH`: whatever is there, only its name is looked up.
+fn by_path_alone(ask: &Ask<'_>, request: &Request) -> Option<Pending> {
+    let place = ask.view().resolve_at(request.folder, request.path, request.follows());
+    looked_up(ask, place.watched()?.path)
+}
+
 /// A name was looked up, and nothing else is of interest.
 fn looked_up(ask: &Ask<'_>, path: PathBuf) -> Option<Pending> {
     let look = Access::look(Object::Entry(path.clone()));
-    let pending = Pending { path: Some(path), ..Pending::event(ask, |_, _| Vec::new()).free() };
-    ask.world.steps.then(|| pending.touching([look]))
+    ask.world.steps.then(|| Pending::look(ask, path).free().touching([look]))
 }
 
 fn existing(ask: &Ask<'_>, request: &Request, path: PathBuf, file: Option<FileId>) -> Pending {
